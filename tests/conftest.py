@@ -1,0 +1,14 @@
+"""What holds for every test: one thread a process, and examples that are the same each time."""
+
+import os
+
+# Before torch is imported anywhere: the machine is shared, and one thread gives equal numbers.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+# A sentence that is missing fails the test instead of showing its key.
+os.environ.setdefault("OWI_STRICT_TEXT", "1")
+
+from hypothesis import settings
+
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=60, database=None)
+settings.register_profile("ci", settings.get_profile("same"), max_examples=25)
+settings.load_profile("ci" if os.environ.get("CI") == "true" else "same")
