@@ -1,0 +1,206 @@
+"""Scores, pattern and the multi-head module.
+
+Shapes: B batch, H heads, T tokens (T_q queries, T_k keys), D = d_head.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from owi_core.config import ModelConfig
+
+
+def attention_scores(q: Tensor, k: Tensor, *, scale: bool = True) -> Tensor:
+    """Return q kᵀ / √d_head, or q kᵀ when `scale` is off.
+
+    q: (B, H, T_q, D), k: (B, H, T_k, D).  Returns (B, H, T_q, T_k).
+    Source: Vaswani et al. 2017, eq. 1.
+    """
+    scores = q @ k.transpose(-2, -1)  # (B, H, T_q, T_k)
+    return scores / math.sqrt(q.shape[-1]) if scale else scores
+
+
+def attention_pattern(scores: Tensor, mask: Tensor) -> Tensor:
+    """Return the softmax of the scores over the key positions that the mask allows.
+
+    scores: (B, H, T_q, T_k).  mask: bool, True = may attend, broadcast against (B, H, T_q, T_k).
+    Returns (B, H, T_q, T_k); every row sums to 1 and a forbidden key gets exactly 0.
+    Raises ValueError when a query may attend nowhere.
+    Source: Vaswani et al. 2017, eq. 1 and section 3.2.3.
+    """
+    refuse_blind_query(mask)
+    return scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+
+
+def refuse_blind_query(mask: Tensor) -> None:
+    """Raise ValueError when a query may attend nowhere.
+
+    The explicit softmax would answer NaN and the fused kernel 0, both in silence.
+    """
+    if not bool(mask.any(dim=-1).all()):
+        raise ValueError("a query may attend nowhere: its row of the mask is all False")
+
+
+class AttentionOutput(NamedTuple):
+    """What one attention layer computed; all but `resid` is None on the fused path.
+
+    resid: (B, T_q, d_model), what is added to the residual stream.
+    scores, pattern: (B, H, T_q, T_k).  heads: (B, H, T_q, d_model), each head's share of `resid`
+    through its slice of W_O; their sum plus the bias of W_O is `resid`.
+    """
+
+    resid: Tensor
+    scores: Tensor | None = None
+    pattern: Tensor | None = None
+    heads: Tensor | None = None
+
+
+class KeyValues:
+    """One layer's keys and values of the tokens read so far, so that none is computed twice.
+
+    It belongs to whoever continues one text, and a model that is handed it appends to it.  The
+    buffer, (2, B, H, capacity, D), is taken once and never moves: a step writes one column.
+    """
+
+    def __init__(self, B: int, n_head: int, capacity: int, d_head: int) -> None:
+        self._buffer = torch.empty(2, B, n_head, capacity, d_head)
+        self.length = 0
+
+    def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Keep k and v, (B, H, T, D), behind what is there; return all keys and all values."""
+        start, self.length = self.length, self.length + k.shape[2]
+        self._buffer[0, :, :, start : self.length] = k
+        self._buffer[1, :, :, start : self.length] = v
+        return self._buffer[0, :, :, : self.length], self._buffer[1, :, :, : self.length]
+
+    def append_one(self, kv: Tensor) -> tuple[Tensor, Tensor]:
+        """Keep the key and value of one token, (2, B, H, D), as `append` does."""
+        self._buffer[:, :, :, self.length] = kv
+        self.length += 1
+        keys, values = self._buffer[:, :, :, : self.length]
+        return keys, values
+
+    def drop_oldest(self, count: int) -> None:
+        """Forget the first `count` tokens; those that stay keep what they once read of them."""
+        self.length -= count
+        kept = self._buffer[:, :, :, count : count + self.length].clone()
+        self._buffer[:, :, :, : self.length] = kept
+
+
+class MultiHeadAttention(nn.Module):
+    """Queries from one sequence look at the keys of another (or the same) and sum its values."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.n_head, self.d_head = config.n_head, config.d_head
+        self.scale_scores, self.dropout = config.scale_scores, config.dropout
+        self.w_q = nn.Linear(config.d_model, config.d_model)
+        self.w_k = nn.Linear(config.d_model, config.d_model)
+        self.w_v = nn.Linear(config.d_model, config.d_model)
+        self.w_o = nn.Linear(config.d_model, config.d_model) if config.output_projection else None
+
+    def forward(
+        self,
+        x_query: Tensor,
+        x_key_value: Tensor,
+        mask: Tensor,
+        *,
+        explicit: bool = False,
+        temperature: float = 1.0,
+    ) -> AttentionOutput:
+        """Return the layer's output; with `explicit` also scores, pattern and each head's share.
+
+        x_query: (B, T_q, d_model), x_key_value: (B, T_k, d_model).
+        mask: bool, True = may attend, broadcast against (B, H, T_q, T_k).
+        temperature divides the scores before the softmax.
+        """
+        refuse_blind_query(mask)
+        q, k, v = self.project(x_query, x_key_value)
+        return self._attend(q, k, v, mask, explicit, temperature)
+
+    def project(self, x_query: Tensor, x_key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries (B, H, T_q, D), keys and values (B, H, T_k, D).
+
+        A sequence that looks at itself goes through the three matrices side by side, in one product
+        forward and two backward instead of three and six.
+        """
+        if x_query is x_key_value:
+            three = (self.w_q, self.w_k, self.w_v)
+            weight = torch.cat([w.weight for w in three])  # (3 d_model, d_model)
+            bias = torch.cat([w.bias for w in three])
+            q, k, v = F.linear(x_query, weight, bias).chunk(3, dim=-1)
+            return self._split(q), self._split(k), self._split(v)
+        q = self._split(self.w_q(x_query))
+        k = self._split(self.w_k(x_key_value))
+        v = self._split(self.w_v(x_key_value))
+        return q, k, v
+
+    def after(
+        self,
+        past: KeyValues,
+        x: Tensor,
+        mask: Tensor | None,
+        *,
+        explicit: bool = False,
+        temperature: float = 1.0,
+    ) -> AttentionOutput:
+        """Return the output for tokens that stand behind a past, which takes them in.
+
+        x: (B, T, d_model).  mask: (T, T_k), T_k counting past and x; None = everywhere.
+        """
+        q, own_k, own_v = self.project(x, x)
+        k, v = past.append(own_k, own_v)  # (B, H, T_k, D)
+        return self._attend(q, k, v, mask, explicit, temperature)
+
+    def _attend(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        mask: Tensor | None,
+        explicit: bool,
+        temperature: float,
+    ) -> AttentionOutput:
+        if explicit:
+            return self._explicit(q, k, v, mask, temperature)
+        scale = 1 / math.sqrt(self.d_head) if self.scale_scores else 1.0
+        z = F.scaled_dot_product_attention(
+            q, k, v, mask, self._drop_rate, scale=scale / temperature
+        )
+        return AttentionOutput(self._project(z))
+
+    def _explicit(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, temperature: float
+    ) -> AttentionOutput:
+        scores = attention_scores(q, k, scale=self.scale_scores) / temperature
+        everywhere = scores.new_ones((), dtype=torch.bool) if mask is None else mask
+        pattern = attention_pattern(scores, everywhere)  # (B, H, T_q, T_k)
+        dropped = F.dropout(pattern, self._drop_rate, training=self.training)
+        z = dropped @ v  # (B, H, T_q, D)
+        return AttentionOutput(self._project(z), scores, pattern, self._head_shares(z))
+
+    @property
+    def _drop_rate(self) -> float:
+        return self.dropout if self.training else 0.0
+
+    def _split(self, x: Tensor) -> Tensor:
+        B, T, _ = x.shape
+        return x.view(B, T, self.n_head, self.d_head).transpose(1, 2)  # (B, H, T, D)
+
+    def _project(self, z: Tensor) -> Tensor:
+        B, H, T, D = z.shape
+        joined = z.transpose(1, 2).reshape(B, T, H * D)  # (B, T, d_model)
+        return joined if self.w_o is None else self.w_o(joined)
+
+    def _head_shares(self, z: Tensor) -> Tensor:
+        B, H, T, D = z.shape
+        if self.w_o is None:
+            shares = z.new_zeros(B, H, T, H, D)
+            for h in range(H):
+                shares[:, h, :, h] = z[:, h]
+            return shares.view(B, H, T, H * D)
+        slices = self.w_o.weight.view(H * D, H, D)  # (d_model, H, D)
+        return torch.einsum("bhtd,mhd->bhtm", z, slices)  # (B, H, T, d_model)

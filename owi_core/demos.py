@@ -1,0 +1,249 @@
+"""The ready demos of the home page: each a page with what its link says, and a picture of it.
+
+A picture is made of numbers that a model gave or masks have; they are measured by
+`python -m owi_core gallery`, lie in assets/gallery.json, and a test measures them again.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from owi_core.assets import ASSETS
+from owi_core.checkpoints import shipped
+from owi_core.config import SamplingConfig
+from owi_core.experiments import altered
+from owi_core.experiments.connections_maps import maps_of_fresh_models
+from owi_core.experiments.connections_settings import Params as MapParams
+from owi_core.gallery import ready_pair
+from owi_core.generation import foresee
+from owi_core.masks import Reach
+from owi_core.probes.influence import InfluenceRecord
+from owi_core.probes.reach import fraction_linked, linked_by_kind
+from owi_core.probes.tie_touch import Cell, Edit, touch
+from owi_core.readings import clearest_layer, read
+
+STORED = ASSETS / "gallery.json"
+DIGITS = 4
+PROMPT, N_LIKELY = "小鸟", 8
+LAYERS, REACH_TOKENS, REACH_SIZE = 3, 16, 3
+CONNECTED = ("lstm", "cnn", "transformer")
+# Of the model `swap`: a word that the first sentence lacks, and the dimension in which the final
+# state is largest, as the page of shared weights proposes it.
+TOUCHED = Edit(Cell(71, 77), -5.0)
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A demo: its page, the parameters of its link, and which kind of picture it has."""
+
+    name: str
+    page: str
+    kind: str
+    params: tuple[tuple[str, str], ...] = ()
+
+
+def _pair(name: str, pair: str) -> Demo:
+    return Demo(name, "rows", "rows", (("pair", pair),))
+
+
+def _text(pair: str) -> str:
+    found = ready_pair(pair)
+    assert found is not None
+    return found.a
+
+
+DEMOS: tuple[Demo, ...] = (
+    _pair("order", "order"),
+    _pair("verb", "verb"),
+    _pair("fit", "fit_bidirectional"),
+    _pair("street", "street"),
+    _pair("person", "person"),
+    Demo("masking", "masking", "masking", (("padded", _text("fit_causal")),)),
+    Demo(
+        "step",
+        "step",
+        "step",
+        (("source", "sentence"), ("text", _text("verb")), ("model", "verb"), ("layer", "2")),
+    ),
+    Demo(
+        "tying",
+        "tying",
+        "tying",
+        (
+            ("word", str(TOUCHED.cell.word_id)),
+            ("dimension", str(TOUCHED.cell.dimension)),
+            ("value", str(TOUCHED.value)),
+            ("edits.swap", json.dumps([[*TOUCHED.cell, TOUCHED.value]])),
+        ),
+    ),
+    Demo("feedback", "feedback", "feedback", (("prompt.language", PROMPT),)),
+    Demo("projection", "projection", "projection", (("layer", "1"), ("on.1.4", "[]"))),
+    Demo("connections", "connections", "connections"),
+    Demo(
+        "cost",
+        "cost",
+        "cost",
+        (("reach.tokens", str(REACH_TOKENS)), ("reach.size", str(REACH_SIZE))),
+    ),
+)
+
+
+def measure(demo: Demo) -> Values:
+    """Return a demo's picture: what is drawn, and under `told` what is said of it.
+
+    `rows`: lists of weights over the tokens, 0 to 1, with the `queries` that look.  `grids`:
+    matrices, 0 to 1, None where nothing may be seen.  `bars`: groups of values of both signs.
+    """
+    return _MEASURES[demo.kind](demo)
+
+
+@cache
+def stored() -> dict[str, Values]:
+    """Return all pictures as they were measured, by the demo's name."""
+    values: dict[str, Values] = json.loads(STORED.read_text(encoding="utf-8"))
+    return values
+
+
+def store() -> dict[str, Values]:
+    """Measure all pictures and write them down; return them."""
+    found = {demo.name: measure(demo) for demo in DEMOS}
+    lines = [
+        f"  {json.dumps(name)}: {json.dumps(picture, ensure_ascii=False)}"
+        for name, picture in found.items()
+    ]
+    STORED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    return found
+
+
+def _rows(demo: Demo) -> Values:
+    pair = ready_pair(dict(demo.params)["pair"])
+    assert pair is not None
+    bundle = shipped(pair.model)
+    readings = [read(bundle, pair.a, pair.query_a), read(bundle, pair.b, pair.query_b)]
+    layer = clearest_layer(readings)
+    told: Values = {}
+    for side, reading in zip("ab", readings, strict=True):
+        row = reading.record.row(reading.query, layer)
+        told[f"query_{side}"] = reading.labels[reading.query]
+        told[f"word_{side}"] = reading.labels[int(row.argmax())]
+        told[f"mass_{side}"] = _rounded(row.max())
+    rows = [_rounded(r.record.row(r.query, layer)) for r in readings]
+    return {"rows": rows, "queries": [r.query for r in readings], "told": told}
+
+
+def _masking(_: Demo) -> Values:
+    pair = ready_pair("fit_causal")
+    assert pair is not None
+    grids, told = [], {}
+    for name in ("causal", "bidirectional"):
+        bundle = shipped(f"fit_{name}")
+        a, b = (read(bundle, text) for text in (pair.a, pair.b))
+        layer = a.record.n_layer - 1
+        grids.append(_grid(a.record.pattern[layer].mean(0), a.record.mask))
+        change = a.record.pattern[:, :, a.query] - b.record.pattern[:, :, b.query]
+        told[name] = _rounded(np.abs(change).max())
+    return {"grids": grids, "told": told | {"query": pair.query_a}}
+
+
+def _step(demo: Demo) -> Values:
+    params = dict(demo.params)
+    reading = read(shipped(params["model"]), params["text"])
+    layer = int(params["layer"]) - 1
+    pattern = reading.record.pattern[layer, 0]
+    row = pattern[reading.query]
+    told = {
+        "query": reading.labels[reading.query],
+        "word": reading.labels[int(row.argmax())],
+        "mass": _rounded(row.max()),
+        "tokens": len(row),
+    }
+    return {"grids": [_grid(pattern, reading.record.mask)], "told": told}
+
+
+def _tying(_: Demo) -> Values:
+    reading = read(shipped("swap"), _text("nouns"))
+    found = touch(reading.bundle, reading.encoding.ids, reading.query, [TOUCHED], TOUCHED.cell)
+    before = np.array(found.before.logits)
+    bars = [_rounded(np.array(side.logits) - before) for side in (found.tied, found.untied)]
+    told = {
+        "word": reading.bundle.tokenizer.label(TOUCHED.cell.word_id),
+        "tied": _rounded(found.tied.logit - found.before.logit),
+        "untied": _rounded(found.untied.logit - found.before.logit),
+    }
+    return {"bars": bars, "told": told}
+
+
+def _feedback(_: Demo) -> Values:
+    bundle = shipped("language")
+    forecast = foresee(bundle.model, bundle.tokenizer.encode(PROMPT).ids, SamplingConfig())
+    ids = np.argsort(-forecast.before, kind="stable")[:N_LIKELY]
+    first, second = (bundle.tokenizer.label(int(i)) for i in ids[:2])
+    p = forecast.before[ids]
+    told = {
+        "prompt": PROMPT,
+        "first": first,
+        "second": second,
+        "p": _rounded(p[0]),
+        "q": _rounded(p[1]),
+    }
+    return {"bars": [_rounded(p)], "told": told}
+
+
+def _projection(demo: Demo) -> Values:
+    layer = int(dict(demo.params)["layer"])
+    effects = altered.head_effects(read(shipped("swap"), _text("nouns")))
+    single, together = effects.singles[layer], effects.together[layer]
+    told = {
+        "layer": layer + 1,
+        "single": _rounded(single.min()),
+        "together": _rounded(together),
+    }
+    return {"bars": [_rounded([*single, together])], "told": told}
+
+
+def _connections(_: Demo) -> Values:
+    maps = maps_of_fresh_models(MapParams(part="maps"))["maps"]["fresh"]
+    records = {kind: InfluenceRecord.from_dict(maps[kind]["a"]) for kind in CONNECTED}
+    highest = max(float(record.shares.max()) for record in records.values())
+    grids = [_grid(record.shares / highest, record.reach) for record in records.values()]
+    told = {kind: _rounded(record.shares[-1, 0]) for kind, record in records.items()}
+    return {"grids": grids, "told": told}
+
+
+def _cost(_: Demo) -> Values:
+    reached = linked_by_kind(("window",), REACH_TOKENS, LAYERS, Reach(REACH_SIZE))[0]
+    shares = [fraction_linked(layer) for layer in reached]
+    past = np.tri(REACH_TOKENS, dtype=bool)
+    told = {"size": REACH_SIZE, "layers": LAYERS}
+    told |= {"one": _rounded(shares[0]), "last": _rounded(shares[-1])}
+    return {"grids": [_grid(layer.numpy(), past) for layer in reached], "told": told}
+
+
+_MEASURES: dict[str, Callable[[Demo], Values]] = {
+    "rows": _rows,
+    "masking": _masking,
+    "step": _step,
+    "tying": _tying,
+    "feedback": _feedback,
+    "projection": _projection,
+    "connections": _connections,
+    "cost": _cost,
+}
+
+
+def _grid(values: npt.NDArray[Any], seen: npt.NDArray[Any]) -> list[list[float | None]]:
+    return [
+        [_rounded(value) if allowed else None for value, allowed in zip(row, line, strict=True)]
+        for row, line in zip(values, seen, strict=True)
+    ]
+
+
+def _rounded(values: Any) -> Any:
+    return np.round(np.asarray(values, dtype=float), DIGITS).tolist()

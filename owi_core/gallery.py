@@ -1,0 +1,152 @@
+"""The ready pairs of sentences, and which shipped model reads a text."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from owi_core.corpora import FAMILIES, LANGUAGE_OF, parse, word_list
+from owi_core.errors import TextError
+from owi_core.tokenizer import WordTokenizer
+
+DEFAULT_MODEL = "swap"
+MODEL_OF = {
+    "swap": "swap",
+    "verb": "verb",
+    "fit": "fit_bidirectional",
+    "person": "person",
+    "street": "street",
+}
+
+
+@dataclass(frozen=True)
+class ReadyPair:
+    """Two sentences, the word that looks in each, the model that reads them, and what is right.
+
+    answer_a, answer_b: the word meant, or None where no answer is to be had.
+    """
+
+    name: str
+    model: str
+    a: str
+    b: str
+    answer_a: str | None = None
+    answer_b: str | None = None
+    query_a: str = "它"
+    query_b: str = "它"
+
+
+READY_PAIRS: tuple[ReadyPair, ...] = (
+    ReadyPair(
+        "nouns",
+        "swap",
+        "小明把苹果放在桌子上，小红拿走了它",
+        "小明把杯子放在桌子上，小红拿走了它",
+        "苹果",
+        "杯子",
+    ),
+    ReadyPair(
+        "order",
+        "swap",
+        "小明把苹果放在杯子旁边，小红拿走了它",
+        "小明把杯子放在苹果旁边，小红拿走了它",
+        "苹果",
+        "杯子",
+    ),
+    ReadyPair(
+        "verb",
+        "verb",
+        "小明把苹果放在桌子上，小红拿走了它",
+        "小明把苹果放在桌子上，小红擦净了它",
+        "苹果",
+        "桌子",
+    ),
+    ReadyPair(
+        "fit_bidirectional",
+        "fit_bidirectional",
+        "苹果放不进杯子，因为它太大了",
+        "苹果放不进杯子，因为它太小了",
+        "苹果",
+        "杯子",
+    ),
+    ReadyPair(
+        "fit_causal",
+        "fit_causal",
+        "苹果放不进杯子，因为它太大了",
+        "苹果放不进杯子，因为它太小了",
+    ),
+    ReadyPair(
+        "person",
+        "person",
+        "小明把苹果送给小红，他笑了",
+        "小明把苹果送给小红，她笑了",
+        "小明",
+        "小红",
+        "他",
+        "她",
+    ),
+    ReadyPair(
+        "street",
+        "street",
+        "The animal didn't cross the street because it was too tired",
+        "The animal didn't cross the street because it was too wide",
+        "animal",
+        "street",
+        "it",
+        "it",
+    ),
+    ReadyPair(
+        "ambiguous",
+        "person",
+        "小明在桌子旁边遇见了小红，他笑了",
+        "小明在桌子旁边遇见了小刚，他笑了",
+        "小明",
+        None,
+        "他",
+        "他",
+    ),
+    ReadyPair(
+        "untrained",
+        "untrained",
+        "小明把苹果放在桌子上，小红拿走了它",
+        "小明把杯子放在桌子上，小红拿走了它",
+    ),
+    ReadyPair(
+        "article",
+        "swap",
+        "小明把苹果放在桌子上，小红拿走了它",
+        "小明把杯子放在桌子上",
+        "苹果",
+        None,
+        "它",
+        "杯子",
+    ),
+)
+
+
+def ready_pair(name: str) -> ReadyPair | None:
+    """Return the ready pair called `name`, or None."""
+    return next((pair for pair in READY_PAIRS if pair.name == name), None)
+
+
+def model_for(*texts: str) -> str:
+    """Return the shipped model whose family knows the structure of all texts, or the default."""
+    for family in FAMILIES:
+        if all(_knows(family, text) for text in texts):
+            return MODEL_OF[family]
+    return DEFAULT_MODEL
+
+
+def _knows(family: str, text: str) -> bool:
+    """Whether a text has a structure of this family; one that cannot be cut has none."""
+    tokenizer = _tokenizer(LANGUAGE_OF[family])
+    try:
+        labels = tokenizer.encode(text).labels
+    except TextError:
+        return False
+    return parse(labels, [tokenizer.class_of(label) for label in labels], family) is not None
+
+
+@cache
+def _tokenizer(language: str) -> WordTokenizer:
+    """Return the one vocabulary that the pronoun models of a language share."""
+    lists = word_list(language)
+    return WordTokenizer(lists.words, classes=lists.classes)

@@ -1,0 +1,1 @@
+"""Numbers measured on records and models: entropy, rollout, knock-out, leakage, storage."""

@@ -1,0 +1,189 @@
+"""How far each word moves each output, the same measure for every kind of model.
+
+The output at a position is its logits.  Shapes: T tokens, V vocabulary, W width of the embedding.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from owi_core import masks
+from owi_core.errors import ModelFileError, TextError
+from owi_core.peers import AnyModel, Peer, logits_from_rows, mixing_weights
+from owi_core.record import ROW_SUM_TOLERANCE, Check
+
+INFLUENCE_VERSION = 1
+N_PROJECTIONS = 8
+MAX_TOKENS = 64  # the sentence is run once for each of its tokens
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)  # arrays have no one truth of ==
+class InfluenceRecord:
+    """‖∂ logits at t / ∂ embedding of token s‖ of one sentence in one model.
+
+    influence: (T, T) as [t, s], estimated from `n_projections` random directions of the logits.
+    reach: (T, T) bool, True where the model's build lets s reach t.
+    """
+
+    kind: str
+    tokens: tuple[str, ...]
+    influence: Floats
+    reach: NDArray[np.bool_]
+    n_projections: int
+    version: int = field(default=INFLUENCE_VERSION)
+
+    def __post_init__(self) -> None:
+        for array in (self.influence, self.reach):
+            array.flags.writeable = False
+
+    @property
+    def shares(self) -> Floats:
+        """Each row divided by its sum, (T, T); a row of zeros stays one."""
+        total = self.influence.sum(axis=1, keepdims=True)
+        shares: Floats = np.divide(
+            self.influence, total, out=np.zeros_like(self.influence), where=total > 0
+        )
+        return shares
+
+    @property
+    def future_max(self) -> float:
+        """The largest influence of a later word on an earlier output; 0 for a causal model."""
+        return float(np.triu(self.influence, 1).max())
+
+    @property
+    def outside_max(self) -> float:
+        """The largest influence from where the model's build lets nothing come."""
+        return float(self.influence[~self.reach].max(initial=0.0))
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return what the record proves: shapes, finite numbers, the forbidden side, rows."""
+        wrong = self._shape_errors()
+        if wrong:
+            return (Check("shapes_fit", False, float(wrong)),)
+        strange = int((~np.isfinite(self.influence)).sum())
+        if strange:
+            return (Check("numbers_finite", False, float(strange)),)
+        row_error = float(np.abs(self.shares.sum(axis=1) - 1).max())
+        return (
+            Check("rows_sum_to_one", row_error <= ROW_SUM_TOLERANCE, row_error),
+            Check("forbidden_is_zero", self.outside_max == 0.0, self.outside_max),
+            Check("numbers_finite", True, 0.0),
+            Check("shapes_fit", True, 0.0),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a dictionary that JSON can carry; `from_dict` gives the same record back."""
+        return {
+            "kind": self.kind,
+            "tokens": list(self.tokens),
+            "influence": self.influence.tolist(),
+            "reach": self.reach.tolist(),
+            "n_projections": self.n_projections,
+            "version": self.version,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Return the record in `values`; raise ModelFileError for anything else."""
+        try:
+            if values["version"] != INFLUENCE_VERSION:
+                found = values["version"]
+                raise ModelFileError("record_version", found=found, known=INFLUENCE_VERSION)
+            record = cls(
+                str(values["kind"]),
+                tuple(str(token) for token in values["tokens"]),
+                np.array(values["influence"], dtype=np.float64),
+                np.array(values["reach"], dtype=np.bool_),
+                int(values["n_projections"]),
+            )
+            fits = record._shape_errors() == 0
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError("record_unreadable", reason=type(error).__name__) from error
+        if not fits:
+            raise ModelFileError("record_unreadable", reason="shapes")
+        return record
+
+    def _shape_errors(self) -> int:
+        wanted = (len(self.tokens), len(self.tokens))
+        return [self.influence.shape == wanted, self.reach.shape == wanted].count(False)
+
+
+def influence_record(
+    kind: str,
+    model: AnyModel,
+    ids: torch.Tensor,
+    tokens: Sequence[str],
+    rng: torch.Generator,
+    n_projections: int = N_PROJECTIONS,
+) -> InfluenceRecord:
+    """Return the influence of a sentence's words on each other in a model of a kind."""
+    found = influence(model, ids, rng, n_projections)
+    allowed = reach(model, ids.shape[0])
+    return InfluenceRecord(kind, tuple(tokens), found.numpy(), allowed, n_projections)
+
+
+def influence(
+    model: AnyModel, ids: torch.Tensor, rng: torch.Generator, n_projections: int = N_PROJECTIONS
+) -> torch.Tensor:
+    """Return ‖∂ logits at t / ∂ embedding of token s‖, the Frobenius norm, (T, T) as [t, s].
+
+    Estimated: for u drawn from N(0, I), the mean of ‖Jᵀu‖² is ‖J‖².  What cannot depend is exactly
+    0, since a vector-Jacobian product of zeros is.  ids: (T,).
+    Raises TextError for a sentence that is too long or has less than two tokens.
+    Source: Hutchinson 1990, the trace estimator, of J Jᵀ.
+    """
+    T = ids.shape[0]
+    _refuse_length(T)
+    model.eval()
+    # One copy of the sentence for each output that is asked, so that one pass back serves all.
+    rows = model.embedding.weight.detach()[ids].repeat(T, 1, 1).requires_grad_()  # (T, T, W)
+    logits = logits_from_rows(model, rows).diagonal().T  # (T, V): in copy t the output at t
+    squares = torch.zeros(T, T, dtype=torch.float64)
+    for _ in range(n_projections):
+        direction = torch.randn(logits.shape[1], generator=rng)
+        (gradient,) = torch.autograd.grad((logits @ direction).sum(), rows, retain_graph=True)
+        squares += gradient.double().square().sum(-1)
+    return (squares / n_projections).sqrt()
+
+
+def reach(model: AnyModel, T: int) -> NDArray[np.bool_]:
+    """Return which word can reach which output by the model's build, (T, T) bool as [t, s]."""
+    if not isinstance(model, Peer):
+        return model.default_mask(T).numpy()
+    field = model.receptive_field
+    return (masks.causal(T) if field is None else masks.window(T, field)).numpy()
+
+
+def input_dependence(a: Floats, b: Floats) -> float:
+    """Return ‖a − b‖ / mean(‖a‖, ‖b‖), from 0 (the same) to 2: how far two maps differ.
+
+    a, b: of one shape.  Raises ValueError otherwise.
+    """
+    if a.shape != b.shape:
+        raise ValueError(f"the maps have shapes {a.shape} and {b.shape}: they must agree")
+    size = (float(np.linalg.norm(a)) + float(np.linalg.norm(b))) / 2
+    return float(np.linalg.norm(a - b)) / size if size else 0.0
+
+
+@torch.no_grad()
+def mixing_change(model: AnyModel, a: torch.Tensor, b: torch.Tensor) -> float:
+    """Return by how much the mixing weights themselves differ between two sentences (T,).
+
+    Those are a kernel, a recurrent matrix, a gate or an attention pattern: the weights of the sum
+    over positions, apart from whatever norm or activation does afterwards.
+    """
+    model.eval()
+    first, second = (mixing_weights(model, ids[None]).double().numpy() for ids in (a, b))
+    return input_dependence(first, second)
+
+
+def _refuse_length(T: int) -> None:
+    if T < 2:
+        raise TextError("sentence_of_one_token", tokens=T, least=2)
+    if T > MAX_TOKENS:
+        raise TextError("text_over_block", tokens=T, block_size=MAX_TOKENS, over=T - MAX_TOKENS)

@@ -1,0 +1,97 @@
+"""What an edge is worth: forbid it, and see how far the answer's log-probability moves.
+
+Shapes: L layers, H heads, T tokens.  Attention is not proof; this is the test beside it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from owi_core.errors import SettingError
+from owi_core.model import Transformer
+
+MAX_SCORES = 4_000_000  # of one layer at a time: many heads and many tokens must fit into memory
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Query looks at key in one layer, in one head or (None) in all heads of the layer."""
+
+    layer: int
+    query: int
+    key: int
+    head: int | None = None
+
+
+@torch.no_grad()
+def answer_log_probability(
+    model: Transformer, ids: Sequence[int], read_at: int, target: int, cut: Sequence[Edge] = ()
+) -> float:
+    """Return log p(target) in nats, read at position `read_at`, with the edges `cut` forbidden.
+
+    Raises SettingError when a query would have nowhere left to look.
+    """
+    mask = _mask_without(model, len(ids), cut)
+    return float(_log_probabilities(model, ids, read_at, target, mask)[0])
+
+
+def knock_out_nats(
+    model: Transformer, ids: Sequence[int], read_at: int, target: int, edge: Edge
+) -> float:
+    """Return the change of the answer's log-probability, in nats, when one edge is cut.
+
+    Negative: the edge carried the answer.
+    """
+    before = answer_log_probability(model, ids, read_at, target)
+    return answer_log_probability(model, ids, read_at, target, [edge]) - before
+
+
+@torch.no_grad()
+def knock_out_row(
+    model: Transformer, ids: Sequence[int], query: int, read_at: int, target: int
+) -> NDArray[np.float32]:
+    """Return that change for every edge of one query, each cut in all heads of its layer: (L, T).
+
+    NaN where the mask forbids the edge anyway or it is the query's only one.
+    """
+    L, T = model.config.n_layer, len(ids)
+    allowed = model.default_mask(T)[query]  # (T,)
+    changes = np.full((L, T), np.nan, dtype=np.float32)
+    if int(allowed.sum()) < 2:
+        return changes
+    edges = [Edge(layer, query, int(key)) for layer in range(L) for key in allowed.nonzero()]
+    before = answer_log_probability(model, ids, read_at, target)
+    size = max(1, MAX_SCORES // (model.config.n_head * T * T))
+    for start in range(0, len(edges), size):
+        part = edges[start : start + size]
+        cut = torch.cat([_mask_without(model, T, [edge]) for edge in part], dim=1)
+        after = _log_probabilities(model, ids, read_at, target, cut)  # (part,)
+        for edge, value in zip(part, after.tolist(), strict=True):
+            changes[edge.layer, edge.key] = value - before
+    return changes
+
+
+def _mask_without(model: Transformer, T: int, cut: Sequence[Edge]) -> Tensor:
+    L, H = model.config.n_layer, model.config.n_head
+    mask = model.default_mask(T).expand(L, 1, H, T, T).clone()
+    for edge in cut:
+        heads = slice(None) if edge.head is None else edge.head
+        mask[edge.layer, 0, heads, edge.query, edge.key] = False
+    if not bool(mask.any(dim=-1).all()):
+        raise SettingError("edge_is_the_only_one", query=cut[-1].query)
+    return mask
+
+
+def _log_probabilities(
+    model: Transformer, ids: Sequence[int], read_at: int, target: int, mask: Tensor
+) -> Tensor:
+    """Return log p(target) for each of the B masks in (L, B, H, T, T): (B,)."""
+    model.eval()
+    B = mask.shape[1]
+    batch = torch.tensor([list(ids)]).expand(B, -1)
+    logits: Tensor = model(batch, mask=mask, read_at=torch.full((B,), read_at)).logits[:, 0]
+    return logits.log_softmax(dim=-1)[:, target]

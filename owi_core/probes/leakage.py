@@ -1,0 +1,148 @@
+"""What a model knows when only the prefix is visible, the least loss an honest model can have, and
+how far each token's output depends on every other token.
+
+Shapes: N windows, T tokens, V vocabulary.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from owi_core.errors import TextError
+from owi_core.model import Transformer
+from owi_core.training import Dataset, loss_nats
+
+MAX_FLOOR_CELLS = 4_000_000
+N_REPLACEMENTS = 3  # a token is exchanged for this many others; the largest change counts
+
+
+class PrefixOnly(NamedTuple):
+    """Mean loss in nats and share of right next tokens when only the prefix is visible."""
+
+    loss_nats: float
+    accuracy: float
+
+
+def prefix_only_loss_nats(model: Transformer, data: Dataset, n_windows: int = 64) -> float:
+    """Return the mean over windows and t of −log p(x_{t+1} | the model run on x_{≤t} alone).
+
+    Dropout is off.  At most `n_windows` windows are used, evenly spread.  For a causal model this
+    is its ordinary loss on the same windows.
+    """
+    return prefix_only(model, data, n_windows).loss_nats
+
+
+@torch.no_grad()
+def prefix_only(model: Transformer, data: Dataset, n_windows: int = 64) -> PrefixOnly:
+    """Return loss and accuracy over windows and t, the model run on x_{≤t} alone, dropout off."""
+    model.eval()
+    ids, targets, _, _ = data.take(_spread(data, n_windows))  # (N, T)
+    loss, right = 0.0, 0.0
+    for t in range(1, ids.shape[1] + 1):
+        logits = model(ids[:, :t]).logits[:, -1]  # (N, V)
+        loss += float(F.cross_entropy(logits, targets[:, t - 1]))
+        right += float((logits.argmax(-1) == targets[:, t - 1]).double().mean())
+    return PrefixOnly(loss / ids.shape[1], right / ids.shape[1])
+
+
+@torch.no_grad()
+def evaluation_loss_nats(model: Transformer, data: Dataset, n_windows: int = 64) -> float:
+    """Return the ordinary loss, each window seen at once, on the windows of `prefix_only`."""
+    model.eval()
+    return float(loss_nats(model, data.take(_spread(data, n_windows))))
+
+
+@torch.no_grad()
+def change_matrix(model: Transformer, ids: Tensor) -> Tensor:
+    """Return how far the logits at t move when token s alone is exchanged: (T, T) as [t, s].
+
+    A cell is the largest |change| of any logit over N_REPLACEMENTS other tokens.  Both sides are
+    run in the same place of the same batch, so what may not depend is exactly 0, not nearly.
+    ids: (T,).  Raises TextError for less than two tokens, or a vocabulary of one.
+    """
+    T = ids.shape[0]
+    _refuse_without_two(model, T)
+    model.eval()
+    V = model.config.vocab_size
+    rows = ids.repeat(T, 1)  # (T, T): in row s token s is exchanged
+    before = model(rows).logits
+    changes = torch.zeros(T, T)
+    for k in {1 + i * (V - 2) // (N_REPLACEMENTS - 1) for i in range(N_REPLACEMENTS)}:
+        changed = rows.clone()
+        changed.diagonal().copy_((ids + k) % V)
+        moved = (model(changed).logits - before).abs().amax(-1)  # (T, T) as [s, t]
+        changes = torch.maximum(changes, moved.T)
+    return changes
+
+
+def gradient_matrix(model: Transformer, ids: Tensor) -> Tensor:
+    """Return ‖∂ logits at t / ∂ embedding of token s‖, the Frobenius norm, (T, T) as [t, s].
+
+    The embedding is taken as a row of the table, before its scale.  ids: (T,).
+    """
+    T = ids.shape[0]
+    _refuse_without_two(model, T)
+    model.eval()
+    # A row of its own for each place, so that equal tokens have gradients of their own.
+    rows = model.embedding.weight.detach()[ids].requires_grad_()  # (T, d_model)
+    places = torch.arange(T)[None]
+    out = torch.func.functional_call(
+        model, {"embedding.weight": rows}, (places,), {"explicit": True}, tie_weights=False
+    )
+    norms = []
+    each = torch.eye(out.logits.shape[-1])  # one gradient for each logit
+    for t in range(T):
+        (gradients,) = torch.autograd.grad(
+            out.logits[0, t], rows, each, retain_graph=True, is_grads_batched=True
+        )  # (V, T, d_model)
+        norms.append(gradients.square().sum((0, 2)).sqrt())
+    return torch.stack(norms)
+
+
+def leak_max(matrix: Tensor) -> float:
+    """Return how far an earlier token depends on a later one, at most; matrix: (T, T) as [t, s]."""
+    return float(matrix.triu(1).max())
+
+
+def future_change_max(matrix: Tensor) -> float:
+    """Return how far a later token depends on an earlier one, at most."""
+    return float(matrix.tril(-1).max())
+
+
+def loss_floor_nats(ids: Tensor, block: int) -> float | None:
+    """Return the least mean loss on all windows of a text that sees only each window's prefix.
+
+    It is the empirical uncertainty of x_{t+1} given x_1 … x_t of the same window, in nats; below
+    it a model must have seen the future.  ids: (n,).  None when the text is too long to count.
+    """
+    n = ids.shape[0] - block
+    if n * block > MAX_FLOOR_CELLS:
+        return None
+    text = ids.numpy()
+    base = int(text.max()) + 1
+    # Windows with one beginning are one group; a group and the next token are the next group.
+    group, size = np.zeros(n, dtype=np.int64), np.array([n])
+    surprise = 0.0
+    for t in range(block + 1):
+        longer = group * base + text[t : t + n]
+        _, first, after, count = np.unique(
+            longer, return_index=True, return_inverse=True, return_counts=True
+        )
+        if t > 0:  # the first token is given, not told
+            surprise -= float((count * np.log(count / size[group[first]])).sum())
+        group, size = after, count
+    return max(0.0, surprise / (n * block))
+
+
+def _spread(data: Dataset, n_windows: int) -> Tensor:
+    return torch.linspace(0, len(data) - 1, min(n_windows, len(data))).long()
+
+
+def _refuse_without_two(model: Transformer, T: int) -> None:
+    if T < 2:
+        raise TextError("sentence_of_one_token", tokens=T, least=2)
+    if model.config.vocab_size < 2:
+        raise TextError("vocabulary_of_one")

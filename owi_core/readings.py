@@ -1,0 +1,343 @@
+"""What one model reads in one sentence: the record, the answer and how sure it is, and the proof.
+
+Shapes: L layers, H heads, T tokens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from owi_core.checkpoints import Bundle
+from owi_core.corpora import FAMILIES, PRONOUNS, Match, parse, possible_antecedents
+from owi_core.errors import ModelFileError, TextError
+from owi_core.probes.knockout import Edge, knock_out_row
+from owi_core.probes.rows import entropy_nats
+from owi_core.record import AttentionRecord
+from owi_core.tokenizer import CharTokenizer, Encoding, WordTokenizer
+
+UNDECIDED_NATS = 2.0
+MAX_TOKENS = 128  # what a page may ask of the server itself
+CARRIES_NATS, IDLE_NATS = 2.0, 0.1
+
+Reason = Literal[
+    "known",
+    "next_character",
+    "no_pronoun",
+    "structure_unknown",
+    "clue_hidden",  # what decides stands behind the query, where the mask lets it see nothing
+    "undecided",
+    "not_in_sentence",
+]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The likeliest word at the query and the runner-up, with probabilities.
+
+    known: the model may be believed; else `reason` says why not.  margin_nats: log-probability of
+    the first minus that of the second.  antecedent: the last token that is the answer's word.
+    """
+
+    known: bool
+    reason: Reason
+    word: str
+    probability: float
+    runner_up: str
+    runner_up_probability: float
+    margin_nats: float
+    antecedent: int | None
+
+
+@dataclass(frozen=True)
+class Cut:
+    """One edge forbidden in all heads of its layer, and what that does to the answer."""
+
+    edge: Edge
+    word: str
+    weight: float
+    change_nats: float
+
+    @property
+    def effect(self) -> str:
+        """Whether the edge "carries" or "helps" the answer, is "idle", or "hinders" it."""
+        if self.change_nats <= -CARRIES_NATS:
+            return "carries"
+        if self.change_nats <= -IDLE_NATS:
+            return "helps"
+        return "idle" if self.change_nats < IDLE_NATS else "hinders"
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """One sentence in one model, looked at from one query token."""
+
+    record: AttentionRecord
+    query: int
+    answer: Answer
+    unknown: tuple[int, ...]
+    match: Match | None
+    bundle: Bundle
+    encoding: Encoding
+    answer_id: int
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The tokens as typed."""
+        return self.encoding.labels
+
+    @cached_property
+    def effects(self) -> NDArray[np.float32]:
+        """The answer's change in nats for each edge of the query, cut in all heads: (L, T)."""
+        return knock_out_row(
+            self.bundle.model, self.encoding.ids, self.query, self.query, self.answer_id
+        )
+
+    def strongest(self, layer: int | None = None) -> Edge | None:
+        """Return the query's strongest edge to another token, in one layer or in all.
+
+        None when the query may look at nothing but itself.
+        """
+        layers = range(self.record.n_layer) if layer is None else [layer]
+        rows = {i: self.record.row(self.query, i).copy() for i in layers}
+        for row in rows.values():
+            row[self.query] = 0.0
+        best = max(rows, key=lambda i: float(rows[i].max()))
+        key = int(rows[best].argmax())
+        return Edge(best, self.query, key) if rows[best][key] > 0 else None
+
+    def control(self, edge: Edge) -> Edge | None:
+        """Return an edge of the same layer to compare with: to the first other token it may see."""
+        allowed = self.record.mask[self.query]
+        keys = [k for k in range(len(allowed)) if allowed[k] and k not in (edge.key, edge.query)]
+        return Edge(edge.layer, edge.query, keys[0]) if keys else None
+
+    def cut(self, edge: Edge | None) -> Cut | None:
+        """Return what cutting this edge does to the answer."""
+        if edge is None or np.isnan(self.effects[edge.layer, edge.key]):
+            return None
+        weight = float(self.record.row(self.query, edge.layer)[edge.key])
+        change = float(self.effects[edge.layer, edge.key])
+        return Cut(edge, self.labels[edge.key], weight, change)
+
+    def entropy_nats(self, layer: int) -> float:
+        """Return the entropy of the query's row, mean over heads."""
+        return entropy_nats(self.record.row(self.query, layer))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the command line prints."""
+        strongest = self.strongest()
+        control = None if strongest is None else self.control(strongest)
+        return {
+            "text": self.encoding.text,
+            "tokens": list(self.labels),
+            "spans": [list(span) for span in self.encoding.spans],
+            "unknown_words": [self.labels[i] for i in self.unknown],
+            "query": {"index": self.query, "token": self.labels[self.query]},
+            "pattern": self.record.pattern.tolist(),
+            "row": self.record.pattern[:, :, self.query].tolist(),
+            "answer": asdict(self.answer),
+            "knock_out": _cut_dict(self.cut(strongest)),
+            "knock_out_control": _cut_dict(self.cut(control)),
+            "checks": [asdict(check) for check in self.record.checks()],
+        }
+
+
+def read(
+    bundle: Bundle,
+    text: str,
+    query: str | int | None = None,
+    *,
+    temperature: float = 1.0,
+    limit: int = MAX_TOKENS,
+) -> Reading:
+    """Run one sentence through one model and look at it from one token.
+
+    query: a word (its last occurrence), an index, or None for the last pronoun.
+    Raises TextError for a text that is blank, too long, or lacks the query, ModelFileError for a
+    model whose numbers overflow.
+    """
+    encoding = bundle.tokenizer.encode(text)
+    T = len(encoding.ids)
+    limit = min(limit, bundle.model.config.block_size)
+    if limit < T:
+        raise TextError("text_over_block", tokens=T, block_size=limit, over=T - limit)
+    index = _query_index(encoding, query)
+    record, logits = _record(bundle, encoding, temperature)
+    if not bool(torch.isfinite(logits).all()):  # finite weights of 1e30 do it
+        raise ModelFileError("model_overflows")
+    match = _match(bundle, encoding)
+    answer, answer_id = _answer(bundle, encoding, index, match, logits[index])
+    return Reading(record, index, answer, encoding.unknown, match, bundle, encoding, answer_id)
+
+
+def row_gap(a: Reading, b: Reading) -> float | None:
+    """The largest difference between the two rows in any layer and head; None if they cannot be
+    laid over each other."""
+    if len(a.labels) != len(b.labels) or a.query != b.query or a.bundle is not b.bundle:
+        return None
+    rows = [reading.record.pattern[:, :, reading.query] for reading in (a, b)]
+    return float(np.abs(rows[0] - rows[1]).max())
+
+
+class Looking(Protocol):
+    """What has a record and a word in it that looks."""
+
+    @property
+    def record(self) -> AttentionRecord: ...
+
+    @property
+    def query(self) -> int: ...
+
+
+def clearest_layer(readings: Sequence[Looking]) -> int:
+    """Return the layer in which the queries' rows have their strongest edges, mean over heads.
+
+    It is one that all of the records have.
+    """
+    layers = range(min(reading.record.n_layer for reading in readings))
+    weights = [[float(r.record.row(r.query, i).max()) for i in layers] for r in readings]
+    return int(np.mean(weights, axis=0).argmax())
+
+
+def use_one_thread() -> None:
+    """Let torch compute on one thread: short sentences gain nothing by more, others wait."""
+    torch.set_num_threads(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two sentences in one model, each looked at from its own query token."""
+
+    a: Reading
+    b: Reading
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the command line prints."""
+        return {"a": self.a.to_dict(), "b": self.b.to_dict(), "row_difference": self._difference()}
+
+    def _difference(self) -> list[list[float]] | None:
+        """Return B's row minus A's for each layer, mean over heads, where both have one length."""
+        if len(self.a.labels) != len(self.b.labels):
+            return None
+        layers = range(self.a.record.n_layer)
+        rows = [
+            self.b.record.row(self.b.query, i) - self.a.record.row(self.a.query, i) for i in layers
+        ]
+        return [row.tolist() for row in rows]
+
+
+@torch.no_grad()
+def _record(
+    bundle: Bundle, encoding: Encoding, temperature: float
+) -> tuple[AttentionRecord, Tensor]:
+    model = bundle.model.eval()
+    out = model(torch.tensor([encoding.ids]), explicit=True, temperature=temperature)
+    assert out.scores is not None
+    assert out.pattern is not None
+    assert out.heads is not None
+    record = AttentionRecord(
+        text=encoding.text,
+        query_tokens=encoding.labels,
+        key_tokens=encoding.labels,
+        query_spans=encoding.spans,
+        key_spans=encoding.spans,
+        scores=out.scores[:, 0].numpy(),
+        pattern=out.pattern[:, 0].numpy(),
+        head_outputs=out.heads[:, 0].numpy(),
+        mask=model.default_mask(len(encoding.ids)).numpy(),
+        training=model.training,
+    )
+    return record, out.logits[0]
+
+
+def _query_index(encoding: Encoding, query: str | int | None) -> int:
+    labels = encoding.labels
+    if isinstance(query, int):
+        if not 0 <= query < len(labels):
+            raise TextError("query_out_of_range", query=query, last=len(labels) - 1)
+        return query
+    wanted = PRONOUNS if query is None else (query,)
+    found = [i for i, label in enumerate(labels) if label in wanted]
+    if found:
+        return found[-1]
+    if query is None:
+        return len(labels) - 1
+    raise TextError("query_not_in_text", query=query, tokens=" ".join(labels))
+
+
+def _match(bundle: Bundle, encoding: Encoding) -> Match | None:
+    tokenizer = bundle.tokenizer
+    if isinstance(tokenizer, CharTokenizer):
+        return None
+    classes = [tokenizer.class_of(label) for label in encoding.labels]
+    return parse(encoding.labels, classes, _family(bundle))
+
+
+def _family(bundle: Bundle) -> str | None:
+    """Return the family that the note names; the note of an uploaded model may say anything."""
+    params = bundle.note.get("params")
+    family = params.get("family") if isinstance(params, dict) else None
+    return family if family in FAMILIES else None
+
+
+def _answer(
+    bundle: Bundle, encoding: Encoding, query: int, match: Match | None, logits: Tensor
+) -> tuple[Answer, int]:
+    log_p = logits.log_softmax(dim=-1)  # (V,)
+    top, ids = log_p.topk(min(2, log_p.shape[0]))
+    words = [_word(bundle, encoding, int(i)) for i in ids]
+    p = [float(x) for x in top.exp()]
+    margin = float(top[0] - top[-1])
+    places = [i for i, label in enumerate(encoding.labels) if label == words[0] and i != query]
+    reason = _reason(bundle, encoding, query, match, margin, bool(places))
+    known = reason in ("known", "next_character")
+    place = places[-1] if places else None
+    return Answer(known, reason, words[0], p[0], words[-1], p[-1], margin, place), int(ids[0])
+
+
+def _reason(
+    bundle: Bundle,
+    encoding: Encoding,
+    query: int,
+    match: Match | None,
+    margin: float,
+    in_sentence: bool,
+) -> Reason:
+    if isinstance(bundle.tokenizer, CharTokenizer):
+        return "next_character"
+    if encoding.labels[query] not in PRONOUNS:
+        return "no_pronoun"
+    if match is None or match.position != query:
+        return "structure_unknown"
+    if _clue_is_hidden(bundle, encoding, query):
+        return "clue_hidden"
+    if margin < UNDECIDED_NATS:
+        return "undecided"
+    return "known" if in_sentence else "not_in_sentence"
+
+
+def _clue_is_hidden(bundle: Bundle, encoding: Encoding, query: int) -> bool:
+    """Tell whether the query sees only a beginning that leaves open what it means."""
+    if bundle.model.default_mask(len(encoding.ids))[query, query + 1 :].any():
+        return False
+    seen = encoding.labels[: query + 1]
+    assert isinstance(bundle.tokenizer, WordTokenizer)
+    classes = [bundle.tokenizer.class_of(label) for label in seen]
+    return len(possible_antecedents(seen, classes, _family(bundle))) > 1
+
+
+def _word(bundle: Bundle, encoding: Encoding, index: int) -> str:
+    """Return the word as typed when it stands in the sentence, else as the vocabulary has it."""
+    if isinstance(bundle.tokenizer, WordTokenizer) and index in encoding.ids:
+        return encoding.labels[encoding.ids.index(index)]
+    return bundle.tokenizer.label(index)
+
+
+def _cut_dict(cut: Cut | None) -> dict[str, Any] | None:
+    return None if cut is None else asdict(cut)

@@ -1,0 +1,145 @@
+"""An immutable NumPy snapshot of one forward pass, which checks itself.
+
+Shapes: L layers, H heads, T_q query tokens, T_k key tokens; axes [layer, head, query_pos, key_pos].
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from owi_core.errors import ModelFileError
+
+RECORD_VERSION = 1
+ROW_SUM_TOLERANCE = 1e-5
+
+Span = tuple[int, int]
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing a record proves about itself: what was tested, whether it held, and by how much."""
+
+    code: str
+    passed: bool
+    value: float
+
+
+@dataclass(frozen=True, eq=False)  # arrays have no one truth of ==
+class AttentionRecord:
+    """What one sentence did inside one model.
+
+    scores before the softmax and pattern after it: (L, H, T_q, T_k).
+    head_outputs: (L, H, T_q, d_model), what each head adds to the residual stream.
+    mask: (T_q, T_k) bool, True = may attend.  spans: (start, end) of each token in `text`.
+    grid: (rows, columns) when the tokens are patches of a picture.
+    """
+
+    text: str
+    query_tokens: tuple[str, ...]
+    key_tokens: tuple[str, ...]
+    query_spans: tuple[Span, ...]
+    key_spans: tuple[Span, ...]
+    scores: Floats
+    pattern: Floats
+    head_outputs: Floats
+    mask: NDArray[np.bool_]
+    kind: Literal["self", "cross"] = "self"
+    grid: tuple[int, int] | None = None
+    training: bool = False
+    version: int = field(default=RECORD_VERSION)
+
+    def __post_init__(self) -> None:
+        for array in (self.scores, self.pattern, self.head_outputs, self.mask):
+            array.flags.writeable = False
+
+    @property
+    def n_layer(self) -> int:
+        return int(self.pattern.shape[0])
+
+    @property
+    def n_head(self) -> int:
+        return int(self.pattern.shape[1])
+
+    def row(self, query: int, layer: int, head: int | None = None) -> Floats:
+        """Return the weights (T_k,) of one query in one head, or the mean over heads."""
+        rows: Floats = self.pattern[layer, :, query]  # (H, T_k)
+        row: Floats = rows.mean(axis=0) if head is None else rows[head]
+        return row
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return what the record proves: rows, forbidden side, dropout, shapes, finite numbers."""
+        shape_errors = self._shape_errors()
+        if shape_errors:
+            return (Check("shapes_fit", False, float(shape_errors)),)
+        row_error = float(np.abs(self.pattern.sum(axis=-1) - 1).max())
+        forbidden = self.pattern[..., ~self.mask]
+        leak = float(np.abs(forbidden).max()) if forbidden.size else 0.0
+        return (
+            Check("rows_sum_to_one", row_error <= ROW_SUM_TOLERANCE, row_error),
+            Check("forbidden_is_zero", leak == 0.0, leak),
+            Check("dropout_off", not self.training, float(self.training)),
+            Check("shapes_fit", True, 0.0),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a dictionary that JSON can carry; `from_dict` gives the same record back."""
+        arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
+        return {name: getattr(self, name) for name in _PLAIN} | arrays
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Return the record in `values`; raise ModelFileError for anything else."""
+        try:
+            if values["version"] != RECORD_VERSION:
+                found = values["version"]
+                raise ModelFileError("record_version", found=found, known=RECORD_VERSION)
+            read: dict[str, Any] = {name: _frozen(values[name]) for name in _PLAIN}
+            read |= {name: np.array(values[name], dtype=kind) for name, kind in _ARRAYS.items()}
+            record = cls(**read)
+            fits = record._shape_errors() == 0
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError("record_unreadable", reason=type(error).__name__) from error
+        if not fits:
+            raise ModelFileError("record_unreadable", reason="shapes")
+        return record
+
+    def _shape_errors(self) -> int:
+        L, H = self.pattern.shape[:2] if self.pattern.ndim == 4 else (0, 0)
+        T_q, T_k = len(self.query_tokens), len(self.key_tokens)
+        wanted = [
+            self.pattern.shape == (L, H, T_q, T_k) and L > 0,
+            self.scores.shape == self.pattern.shape,
+            self.mask.shape == (T_q, T_k),
+            self.head_outputs.ndim == 4 and self.head_outputs.shape[:3] == (L, H, T_q),
+            len(self.query_spans) == T_q and len(self.key_spans) == T_k,
+        ]
+        return wanted.count(False)
+
+
+_ARRAYS: dict[str, Any] = {
+    "scores": np.float32,
+    "pattern": np.float32,
+    "head_outputs": np.float32,
+    "mask": np.bool_,
+}
+_PLAIN = (
+    "text",
+    "query_tokens",
+    "key_tokens",
+    "query_spans",
+    "key_spans",
+    "kind",
+    "grid",
+    "training",
+    "version",
+)
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(_frozen(item) for item in value)
+    return value
