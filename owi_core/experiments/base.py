@@ -1,0 +1,158 @@
+"""What every experiment shares: declared parameters, how they are read, and the recipe's hash.
+
+An experiment is a module with NAME, Params and run(params, folder, control, resume).
+"""
+
+import hashlib
+import json
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+from owi_core import VERSION
+from owi_core.errors import SettingError
+from owi_core.events import Event
+
+_CHOOSERS = ("family", "preset", "part")  # parameters on which the defaults of others depend
+Run = Callable[..., Iterator[Event]]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One lab's engine: its name, its declared parameters, and the iterator of its events."""
+
+    name: str
+    params: type[Any]
+    run: Run
+
+
+class Parameter(NamedTuple):
+    """One declared parameter as a page or the command line shows it."""
+
+    name: str
+    kind: type
+    default: Any
+    low: float | None
+    high: float | None
+    choices: tuple[str, ...]
+    meaning: str
+
+
+def setting(
+    default: Any,
+    meaning: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """Declare a parameter with its default, range or choices, and meaning."""
+    about = {"meaning": meaning, "low": low, "high": high, "choices": choices}
+    return field(default=default, metadata=about)
+
+
+def parameters(params: type[Any]) -> tuple[Parameter, ...]:
+    """Return the declared parameters of a Params class, in order."""
+    kinds = get_type_hints(params)
+    return tuple(
+        Parameter(f.name, _plain_kind(kinds[f.name]), f.default, **f.metadata)
+        for f in fields(params)
+        if f.default is not MISSING
+    )
+
+
+def parse_params(experiment: Experiment, values: Mapping[str, Any]) -> Any:
+    """Return Params from names and values as typed; raise SettingError for what does not fit."""
+    known = {parameter.name: parameter for parameter in parameters(experiment.params)}
+    for name in values:
+        if name not in known:
+            raise SettingError("setting_unknown", name=name, known=", ".join(known))
+    return experiment.params(**{n: _read(known[n], value) for n, value in values.items()})
+
+
+def check_params(params: Any) -> None:
+    """Raise SettingError when a value is not of its kind, range or choices."""
+    for p in parameters(type(params)):
+        value = getattr(params, p.name)
+        if value is None and p.default is None:
+            continue
+        _refuse_wrong_kind(p, value)
+        if p.choices and value not in p.choices:
+            listed = ", ".join(p.choices)
+            raise SettingError("setting_not_a_choice", name=p.name, value=value, choices=listed)
+        if p.low is not None and p.high is not None and not p.low <= value <= p.high:
+            raise SettingError(
+                "setting_out_of_range", name=p.name, value=value, low=p.low, high=p.high
+            )
+
+
+def fill_defaults(params: Any, defaults: Mapping[str, Any]) -> None:
+    """Give the parameters that were left out (None) their defaults.
+
+    However narrow the model, its embedding scale stays within √d_model.
+    """
+    for name, value in defaults.items():
+        if getattr(params, name) is None:
+            fitting = min(value, params.d_model**0.5) if name == "embedding_scale" else value
+            object.__setattr__(params, name, fitting)
+
+
+def recipe(name: str, params: Any) -> str:
+    """Return the hash of experiment, complete parameters and code version: same hash, same run."""
+    values = asdict(params)
+    for p in parameters(type(params)):
+        if p.kind is float and values[p.name] is not None:  # 1 and 1.0 are one setting
+            values[p.name] = float(values[p.name])
+    text = json.dumps([name, values, VERSION], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def command(name: str, params: Any) -> str:
+    """Return the command line that remakes a run: what was chosen, and what is not usual then."""
+    words = [f"--set {k}={shlex.quote(str(v))}" for k, v in needed(params).items()]
+    return " ".join(["python -m owi_core run", name, *words])
+
+
+def needed(params: Any) -> dict[str, Any]:
+    """Return the settings that remake the parameters: the choosers, the seed, what is not usual."""
+    values = asdict(params)
+    chosen = {k: values[k] for k in _CHOOSERS if k in values}
+    usual = type(params)(**chosen)
+    changed = {k: v for k, v in values.items() if v != getattr(usual, k)}
+    return chosen | changed | {"seed": params.seed}
+
+
+def _plain_kind(hint: Any) -> type:
+    """Return int for `int | None`, str for a Literal, and so on."""
+    options = [option for option in get_args(hint) if option is not type(None)] or [hint]
+    first = options[0]
+    return first if isinstance(first, type) else str
+
+
+_BOOLS = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(
+    ("false", "0", "no", "off"), False
+)
+
+
+def _read(parameter: Parameter, value: Any) -> Any:
+    if value is None or not isinstance(value, str) or parameter.kind is str:
+        return value
+    if parameter.kind is bool:
+        # A word that is neither stays as it is, and is refused like any other wrong choice.
+        return _BOOLS.get(value.lower(), value)
+    try:
+        return parameter.kind(value)
+    except ValueError:
+        code = "setting_not_whole" if parameter.kind is int else "setting_not_a_number"
+        raise SettingError(code, name=parameter.name, value=value) from None
+
+
+def _refuse_wrong_kind(p: Parameter, value: Any) -> None:
+    kinds = int | float if p.kind is float else p.kind
+    if isinstance(value, kinds) and (p.kind is bool) == isinstance(value, bool):
+        return
+    if p.kind is bool:
+        raise SettingError("setting_not_a_choice", name=p.name, value=value, choices="true, false")
+    codes = {int: "setting_not_whole", float: "setting_not_a_number"}
+    raise SettingError(codes.get(p.kind, "setting_not_text"), name=p.name, value=value)

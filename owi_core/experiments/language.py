@@ -1,0 +1,235 @@
+"""A character model learns a short text by heart, or a longer one with its end held out.
+
+`quick` learns in seconds. `article` keeps the settings of the article that inspired this app; where
+that one calls its norm pre-norm, its code, and so this preset, is post-norm.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from owi_core.checkpoints import Bundle
+from owi_core.config import SamplingConfig, TrainConfig
+from owi_core.corpora import CHARACTER_TEXTS, character_text, read_text_file
+from owi_core.errors import TextError
+from owi_core.events import Control, Event
+from owi_core.experiments.base import setting
+from owi_core.experiments.live import (
+    MAX_STEPS,
+    Session,
+    TransformerParams,
+    Watched,
+    note_of,
+    run_session,
+)
+from owi_core.generation import generate
+from owi_core.model import Transformer
+from owi_core.probes.leakage import loss_floor_nats, prefix_only_loss_nats
+from owi_core.tokenizer import CharTokenizer, Encoding
+from owi_core.training import Dataset, Trainer, loss_nats, windows
+
+NAME = "language"
+MIN_CHARACTERS = 20
+HELDOUT_FROM = 2_000  # characters; a shorter text is learned whole
+BLOCK_SIZE = 64
+N_PROMPT, N_SAMPLE, N_WATCHED = 4, 120, 16
+
+_SQRT = math.sqrt(128)
+PRESETS: dict[str, dict[str, Any]] = {
+    "quick": {
+        "norm": "pre", "dropout": 0.0, "embedding_scale": _SQRT, "embedding_std": 1 / _SQRT,
+        "init_std": 0.05, "activation": "gelu", "optimizer": "muon", "lr": 1e-2,
+        "schedule": "linear", "warmup_steps": 10, "batch_size": 10, "steps": 150, "epochs": 0,
+        "window": 64, "n_layer": 3,
+    },
+    "article": {
+        "norm": "post", "dropout": 0.1, "embedding_scale": _SQRT, "embedding_std": 1 / _SQRT,
+        "init_std": 0.05, "activation": "relu", "optimizer": "adam", "lr": 1e-3,
+        "schedule": "constant", "warmup_steps": 0, "batch_size": 32, "steps": 0, "epochs": 30,
+        "window": 32, "n_layer": 3,
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Params(TransformerParams):
+    """What may be set; a value left out is the preset's own. steps 0 means: by epochs."""
+
+    preset: str = setting("quick", "settings to start from", choices=tuple(PRESETS))
+    text: str = setting("zh", "which text to learn", choices=CHARACTER_TEXTS)
+    text_file: str = setting("", "a .txt file to learn instead (command line)")
+    own_text: str = setting("", "a text to learn instead")
+    repeat: int = setting(1, "how often the text stands in the corpus", low=1, high=50)
+    window: int | None = setting(None, "characters in a training window", low=4, high=64)
+    epochs: int | None = setting(None, "passes over all windows; 0 = by steps", low=0, high=200)
+    prompt: str = setting("", "what the sample continues; empty = the text's beginning")
+
+    def usual(self) -> dict[str, Any]:
+        by_epochs = {"steps": 0} if self.epochs else {}  # who asks for passes means passes
+        return PRESETS[self.preset] | by_epochs
+
+
+class Prepared(NamedTuple):
+    """All that a run needs before its first step; floor_nats is None where it cannot be counted."""
+
+    bundle: Bundle
+    trainer: Trainer
+    watched: Watched
+    heldout: Dataset | None
+    floor_nats: float | None
+    prompt: Encoding
+    steps_per_epoch: int
+
+
+def run(
+    params: Params,
+    folder: Path | None = None,
+    control: Control | None = None,
+    resume: bool = False,
+) -> Iterator[Event]:
+    """Train a character model and measure its honest loss; leave the model in `folder`.
+
+    Ends with Finished, or early with Diverged, Paused or Stopped.
+    """
+    prepared = prepare(params)
+    session = Session(
+        prepared.bundle,
+        prepared.trainer,
+        prepared.watched,
+        lambda: _measured_live(prepared),
+        lambda: measure(prepared, params),
+        verdict,
+    )
+    yield from run_session(NAME, params, session, folder, control, resume)
+
+
+def prepare(params: Params) -> Prepared:
+    """Read the text, draw the model and its optimizer; all from params.seed."""
+    text = source_text(params) * params.repeat
+    tokenizer = CharTokenizer.from_text(text)
+    encoding = tokenizer.encode(text)
+    n = len(encoding.ids)
+    if n < MIN_CHARACTERS:
+        raise TextError(
+            "text_too_short", characters=n, least=MIN_CHARACTERS, under=MIN_CHARACTERS - n
+        )
+    assert params.window is not None  # filled in by the preset
+    window = min(params.window, n - 2)
+    ids = torch.tensor(encoding.ids)
+    n_heldout = n // 10 if n >= HELDOUT_FROM else 0
+    data = windows(ids[: n - n_heldout], window)
+    heldout = windows(ids[n - n_heldout - 1 :], window) if n_heldout > window + 1 else None
+    config = params.model_config(tokenizer.vocab_size, BLOCK_SIZE)
+    model = Transformer(config, torch.Generator().manual_seed(params.seed))
+    steps_per_epoch = math.ceil(len(data) / (params.batch_size or 1))
+    trainer = Trainer(model, data, _train_config(params, steps_per_epoch))
+    note = note_of(NAME, params, private=bool(params.own_text or params.text_file))
+    prompt = tokenizer.encode(params.prompt) if params.prompt else head(encoding, N_PROMPT)
+    first = head(encoding, N_WATCHED)
+    return Prepared(
+        bundle=Bundle(model, tokenizer, note),
+        trainer=trainer,
+        watched=Watched(first, len(first.ids) - 1),
+        heldout=heldout,
+        floor_nats=loss_floor_nats(ids[: n - n_heldout], window),
+        prompt=prompt,
+        steps_per_epoch=steps_per_epoch,
+    )
+
+
+def head(encoding: Encoding, n: int) -> Encoding:
+    """Return the first `n` characters; encoding them anew would refuse a text that begins blank."""
+    text = "".join(encoding.labels[:n])
+    return Encoding(text, encoding.ids[:n], encoding.labels[:n], encoding.spans[:n], unknown=())
+
+
+def source_text(params: Params) -> str:
+    """Return the text to learn: one's own, a file's, or one of ours."""
+    if params.own_text:
+        return params.own_text
+    if not params.text_file:
+        return character_text(params.text)
+    try:
+        return read_text_file(Path(params.text_file).read_bytes())
+    except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
+        raise TextError("text_file_unreadable", name=Path(params.text_file).name) from error
+
+
+def measure(prepared: Prepared, params: Params) -> dict[str, Any]:
+    """Return the result of a finished run, as the command line prints it."""
+    bundle, trainer = prepared.bundle, prepared.trainer
+    return {
+        "epoch_loss_nats": epoch_means(trainer.losses, prepared.steps_per_epoch),
+        "prefix_only_loss_nats": prefix_only_loss_nats(bundle.model, trainer.data),
+        "heldout_loss_nats": _heldout_loss(prepared),
+        "floor_nats": prepared.floor_nats,
+        "memorised": prepared.heldout is None,
+        "n_params": bundle.model.n_params,
+        "sample": sample(bundle, prepared.prompt, _sampling(params)),
+        "steps": trainer.config.steps,
+        "train_seconds": round(trainer.seconds, 2),
+        "final_loss_nats": trainer.recent_loss_nats(),
+    }
+
+
+def _sampling(params: Params) -> SamplingConfig:
+    return SamplingConfig(temperature=0.5, max_new_tokens=N_SAMPLE, seed=params.seed)
+
+
+def sample(bundle: Bundle, prompt: Encoding, sampling: SamplingConfig) -> str:
+    """Return the prompt and its continuation by max_new_tokens characters."""
+    drawn = [d.id for d in generate(bundle.model, prompt.ids, sampling)]
+    return prompt.text + bundle.tokenizer.decode(drawn)
+
+
+def epoch_means(losses: Sequence[float], steps_per_epoch: int) -> list[float]:
+    """Return the mean loss of each pass over the data; the last may be a part of one."""
+    starts = range(0, len(losses), steps_per_epoch)
+    parts = [losses[start : start + steps_per_epoch] for start in starts]
+    return [sum(part) / len(part) for part in parts]
+
+
+def verdict(result: dict[str, Any]) -> dict[str, Any]:
+    """Return what may be said: learned (near the floor), leaking (below it by peeking), or not."""
+    honest, floor = result["prefix_only_loss_nats"], result["floor_nats"] or 0.0
+    seen = result["final_loss_nats"] or 0.0
+    if honest > 1.0 and seen < honest / 4:
+        code = "looks_ahead"
+    else:
+        code = "learned_by_heart" if honest < floor + 0.3 else "not_learned_yet"
+    values = {"honest_loss": round(honest, 3), "floor": round(floor, 3), "loss": round(seen, 3)}
+    return {"code": code, "passed": code == "learned_by_heart", "values": values}
+
+
+@torch.no_grad()
+def _heldout_loss(prepared: Prepared) -> float | None:
+    if prepared.heldout is None:
+        return None
+    prepared.bundle.model.eval()
+    rows = torch.linspace(0, len(prepared.heldout) - 1, min(64, len(prepared.heldout))).long()
+    return float(loss_nats(prepared.bundle.model, prepared.heldout.take(rows)))
+
+
+def _measured_live(prepared: Prepared) -> dict[str, float]:
+    metrics = {
+        "prefix_only_loss_nats": prefix_only_loss_nats(
+            prepared.bundle.model, prepared.trainer.data, n_windows=16
+        )
+    }
+    heldout = _heldout_loss(prepared)
+    if heldout is not None:
+        metrics["heldout_loss_nats"] = heldout
+    if prepared.floor_nats is not None:
+        metrics["floor_nats"] = prepared.floor_nats
+    return metrics
+
+
+def _train_config(params: Params, steps_per_epoch: int) -> TrainConfig:
+    steps = params.steps or (params.epochs or 1) * steps_per_epoch
+    return params.train_config(
+        loss_on="all", snapshot_every=3, eval_every=40, steps=min(steps, MAX_STEPS)
+    )

@@ -1,0 +1,277 @@
+"""The same model with and without the causal mask: same seed, data and batches, side by side.
+
+In place of no mask the second model may have a wrong one; see `wrong_masks`.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from owi_core.checkpoints import Bundle
+from owi_core.config import MaskName, SamplingConfig
+from owi_core.corpora import CHARACTER_TEXTS
+from owi_core.errors import RunError, TextError
+from owi_core.events import Control, Evaluated, Event, Finished, Started
+from owi_core.experiments import language, wrong_masks
+from owi_core.experiments.base import check_params, command, recipe, setting
+from owi_core.experiments.side_by_side import (
+    Side,
+    load_states,
+    recent_losses,
+    save_both,
+    train_both,
+)
+from owi_core.generation import generate
+from owi_core.model import Transformer
+from owi_core.probes.leakage import (
+    change_matrix,
+    evaluation_loss_nats,
+    future_change_max,
+    gradient_matrix,
+    leak_max,
+    prefix_only,
+)
+from owi_core.tokenizer import CharTokenizer, Encoding
+from owi_core.training import Trainer
+
+NAME = "masking"
+CAUSAL, NONE = "causal", "unmasked"
+FAULTS = tuple(name for name in wrong_masks.FAULTS if name != "padding_attended")
+N_SENTENCE = 12
+HONEST_EVERY = 20  # steps between two points of a curve; a multiple of LOSS_EVERY
+N_LIVE_WINDOWS = 8
+
+
+@dataclass(frozen=True)
+class Params:
+    """What may be set; all but the mask is the same for both models."""
+
+    text: str = setting("zh", "which text to learn", choices=CHARACTER_TEXTS)
+    own_text: str = setting("", "a text to learn instead")
+    against: str = setting(
+        NONE, "what stands beside the causal mask: none, or a wrong one", choices=(NONE, *FAULTS)
+    )
+    seed: int = setting(0, "seed of weights, batches and sample", low=0, high=2**31 - 1)
+    steps: int = setting(280, "training steps", low=1, high=2_000)
+    window: int = setting(16, "characters in a training window", low=4, high=64)
+    batch_size: int = setting(20, "windows per step", low=1, high=64)
+    lr: float = setting(4e-3, "highest learning rate", low=1e-6, high=10.0)
+    n_layer: int = setting(1, "layers", low=1, high=6)
+    d_model: int = setting(128, "width of the residual stream", low=8, high=256)
+    prompt: str = setting("", "what the samples continue; empty = the text's beginning")
+    sentence: str = setting("", "where the leak is measured; empty = the text's beginning")
+
+    def __post_init__(self) -> None:
+        check_params(self)
+
+
+class Prepared(NamedTuple):
+    """Both models and what both are measured on; floor_nats is None where it cannot be counted."""
+
+    sides: tuple[Side, Side]
+    floor_nats: float | None
+    prompt: Encoding
+    sentence: Encoding
+
+
+def run(
+    params: Params,
+    folder: Path | None = None,
+    control: Control | None = None,
+    resume: bool = False,
+) -> Iterator[Event]:
+    """Train both models in lock step and measure both.
+
+    The causal model is left in `folder`, the other one in a folder of its name inside.
+    Ends with Finished, or early with Diverged, Paused or Stopped.
+    """
+    control = control or Control()
+    prepared = prepare(params)
+    sides = prepared.sides
+    if resume and folder is not None:
+        load_states(sides, folder)
+    n_params = sides[0].bundle.model.n_params
+    yield Started(NAME, asdict(params), recipe(NAME, params), params.steps, n_params)
+    if sides[0].trainer.step == 0:
+        yield Evaluated(0, _honest_live(prepared))
+    yield from train_both(sides, folder, control, lambda: _honest_live(prepared), HONEST_EVERY)
+    if not all(side.trainer.finished for side in sides):
+        return
+    yield Evaluated(params.steps, recent_losses(sides) | _honest_live(prepared))
+    result = {side.name: measure(side, prepared, params) for side in sides}
+    if folder is not None:
+        save_both(sides, folder)
+    told = verdict(result, prepared.floor_nats)
+    yield Finished(NAME, asdict(params), result, told)
+
+
+def prepare(params: Params) -> Prepared:
+    """Read the text once and draw both models; raise TextError for a text nothing can be hidden in.
+
+    A mask that leaves a query nowhere to look is refused before the first step.
+    """
+    first = language.prepare(_language_params(params, "causal"))
+    tokenizer = first.bundle.tokenizer
+    assert isinstance(tokenizer, CharTokenizer)
+    if tokenizer.vocab_size < 2:
+        raise TextError("vocabulary_of_one")
+    sentence = _sentence(params, tokenizer, first)
+    sides = (_side(CAUSAL, params, first), _side(params.against, params, first))
+    return Prepared(sides, first.floor_nats, first.prompt, sentence)
+
+
+def measure(side: Side, prepared: Prepared, params: Params) -> dict[str, Any]:
+    """Return one model's part of the result; [t][s] of the matrices: who moves, who was changed."""
+    model, data = side.bundle.model, side.trainer.data
+    honest = prefix_only(model, data)
+    ids = torch.tensor(prepared.sentence.ids)
+    changes, drawn = change_matrix(model, ids), sample(side, prepared, params)
+    return {
+        "train_loss_nats": side.trainer.recent_loss_nats(),
+        "evaluation_loss_nats": evaluation_loss_nats(model, data),
+        "prefix_only_loss_nats": honest.loss_nats,
+        "next_token_accuracy": honest.accuracy,
+        "floor_nats": prepared.floor_nats,
+        "repeated_share": repeated_share(drawn.ids),
+        "sample": drawn.text,
+        "leak_max": leak_max(changes),
+        "future_change_max": future_change_max(changes),
+        "train_seconds": round(side.trainer.seconds, 2),
+        "sentence": list(prepared.sentence.labels),
+        "changes": _rounded(changes),
+        "gradients": _rounded(gradient_matrix(model, ids)),
+        "checks": [asdict(check) for check in wrong_masks.mask_checks(model, ids)],
+    }
+
+
+class Drawn(NamedTuple):
+    """What a model wrote: prompt and continuation as text, and the continuation's ids."""
+
+    text: str
+    ids: tuple[int, ...]
+
+
+def sample(side: Side, prepared: Prepared, params: Params) -> Drawn:
+    """Return what the model writes after the prompt, by the same draws for both models."""
+    config = SamplingConfig(temperature=0.5, max_new_tokens=language.N_SAMPLE, seed=params.seed)
+    ids = tuple(d.id for d in generate(side.bundle.model, prepared.prompt.ids, config))
+    return Drawn(prepared.prompt.text + side.bundle.tokenizer.decode(ids), ids)
+
+
+def repeated_share(ids: tuple[int, ...]) -> float:
+    """Return the share of tokens that are the same as the one just before."""
+    same = sum(a == b for a, b in itertools.pairwise(ids))
+    return same / max(len(ids) - 1, 1)
+
+
+def verdict(result: dict[str, dict[str, Any]], floor: float | None) -> dict[str, Any]:
+    """Return what may be said: the other model peeks, is the better one, or neither has learned."""
+    causal, other = result.values()
+    gap = other["prefix_only_loss_nats"] - causal["prefix_only_loss_nats"]
+    below = floor is not None and other["evaluation_loss_nats"] < floor
+    if causal["prefix_only_loss_nats"] > 1.0 and gap < 1.0:
+        code = "not_learned_yet"
+    elif gap >= 1.0:
+        code = "peeks_below_the_floor" if below else "peeks" if other["leak_max"] > 0 else "worse"
+    else:
+        code = "no_harm_seen"
+    values = {
+        "gap": round(gap, 3),
+        "causal": round(causal["prefix_only_loss_nats"], 3),
+        "other": round(other["prefix_only_loss_nats"], 3),
+        "other_train": round(other["train_loss_nats"], 3),
+        "causal_train": round(causal["train_loss_nats"], 3),
+        "accuracy": causal["next_token_accuracy"],
+        "other_accuracy": other["next_token_accuracy"],
+    }
+    return {"code": code, "passed": code.startswith("peeks"), "values": values}
+
+
+def _honest_live(prepared: Prepared) -> dict[str, float]:
+    metrics = {}
+    for name, bundle, trainer in prepared.sides:
+        honest = prefix_only(bundle.model, trainer.data, N_LIVE_WINDOWS)
+        metrics[f"{name}.prefix_only_loss_nats"] = honest.loss_nats
+        metrics[f"{name}.next_token_accuracy"] = honest.accuracy
+        bundle.model.train()
+    if prepared.floor_nats is not None:
+        metrics["floor_nats"] = prepared.floor_nats
+    return metrics
+
+
+def _language_params(params: Params, mask: str) -> language.Params:
+    shared = ("text", "own_text", "seed", "steps", "window", "batch_size", "lr", "n_layer")
+    values = {name: getattr(params, name) for name in shared}
+    # Positions stand out from small embeddings, so what stands where is seen from the first step:
+    # peeking is learned before anything else, and so is nothing else.
+    return language.Params(
+        **values,
+        mask=mask,
+        prompt=params.prompt,
+        optimizer="adamw",
+        warmup_steps=min(10, params.steps),
+        d_model=params.d_model,
+        d_mlp=2 * params.d_model,
+        embedding_scale=1.0,
+        embedding_std=0.12,
+        init_std=0.1,
+    )
+
+
+def _side(name: str, params: Params, first: language.Prepared) -> Side:
+    """Draw one of the models; both from the same seed, for the same data."""
+    data = first.trainer.data
+    mask: MaskName = "bidirectional" if name == NONE else "causal"
+    # No position that was never trained: past its window a model drops the oldest characters.
+    config = dataclasses.replace(first.bundle.model.config, mask=mask, block_size=data.ids.shape[1])
+    model = wrong_masks.make(config, torch.Generator().manual_seed(params.seed), name)
+    _refuse_blind_row(model, data.ids[:1])
+    bundle = dataclasses.replace(first.bundle, model=model)
+    return Side(name, _noted(bundle, params), Trainer(model, data, first.trainer.config))
+
+
+@torch.no_grad()
+def _refuse_blind_row(model: Transformer, ids: Tensor) -> None:
+    """Raise RunError before the first step where a query may look nowhere."""
+    blind = wrong_masks.blind_row(model, ids)
+    if blind is not None:
+        raise RunError("mask_blind_row", row=blind + 1)
+
+
+def _noted(bundle: Bundle, params: Params) -> Bundle:
+    typed = bool(params.own_text or params.prompt or params.sentence)
+    note = {
+        "experiment": NAME,
+        # One's own text is nobody's business who is given the model.
+        "params": asdict(params) | {"own_text": "", "prompt": "", "sentence": ""},
+        "recipe": recipe(NAME, params),
+        "command": "" if typed else command(NAME, params),
+        "private": typed,
+    }
+    return dataclasses.replace(bundle, note=note)
+
+
+def _sentence(params: Params, tokenizer: CharTokenizer, first: language.Prepared) -> Encoding:
+    if not params.sentence:
+        return language.head(
+            first.watched.encoding, min(N_SENTENCE, first.trainer.data.ids.shape[1])
+        )
+    encoding = tokenizer.encode(params.sentence)
+    n = len(encoding.ids)
+    limit = min(wrong_masks.MAX_PROBED, first.trainer.data.ids.shape[1])
+    if n > limit:
+        raise TextError("text_over_block", tokens=n, block_size=limit, over=n - limit)
+    if n < 2:
+        raise TextError("sentence_of_one_token", tokens=n, least=2)
+    return encoding
+
+
+def _rounded(matrix: Tensor) -> list[list[float]]:
+    """Return four significant digits; an exact 0 stays one and nothing else becomes one."""
+    return [[float(f"{value:.4g}") for value in row] for row in matrix.tolist()]

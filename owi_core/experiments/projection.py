@@ -1,0 +1,210 @@
+"""Two models side by side, one with the output projection W_O and one without; heads cut in both.
+
+In place of the missing W_O the second model may have a mistake in the residual stream from its
+first step on; see `wrong_residual`.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from owi_core.checkpoints import Bundle
+from owi_core.corpora import Sample
+from owi_core.events import Control, Evaluated, Event, Finished, Started
+from owi_core.experiments import pronoun, wrong_residual
+from owi_core.experiments.base import recipe, setting
+from owi_core.experiments.live import note_of
+from owi_core.experiments.pronoun import GOOD_ACCURACY, N_MEASURED, Measured, measure_samples
+from owi_core.experiments.side_by_side import (
+    Side,
+    Sides,
+    load_states,
+    recent_losses,
+    save_both,
+    train_both,
+)
+from owi_core.model import Transformer
+from owi_core.probes.ablation import Head, how_shared, layer_heads, without_heads
+from owi_core.probes.contributions import SumError, sum_errors
+from owi_core.tokenizer import WordTokenizer
+from owi_core.training import Trainer
+
+NAME = "projection"
+WITH, WITHOUT = "with_projection", "without_projection"
+AGAINST = (WITHOUT, *wrong_residual.BLOCKS)
+MEASURE_EVERY = 20
+N_LIVE, N_SUMMED = 100, 20  # held-out sentences: while it trains, and for the equality
+SUM_TOLERANCE = 1e-5
+LESS_DIRECT = 0.1  # this much less weight on the word meant is worth a word
+
+
+@dataclass(frozen=True)
+class Params(pronoun.Params):
+    """What may be set: all that the pronoun lab has, and what the second model lacks."""
+
+    against: str = setting(WITHOUT, "what the second model is", choices=AGAINST)
+
+
+class Prepared(NamedTuple):
+    """Both models and the held-out sentences that both are measured on."""
+
+    sides: Sides
+    samples: Sequence[Sample]
+
+
+def run(
+    params: Params,
+    folder: Path | None = None,
+    control: Control | None = None,
+    resume: bool = False,
+) -> Iterator[Event]:
+    """Train both models in lock step; measure both, then with heads cut and with mistakes made.
+
+    The model with W_O is left in `folder`, the other one in a folder of its name inside.
+    Ends with Finished, or early with Diverged, Paused or Stopped.
+    """
+    sides, samples = prepare(params)
+    if resume and folder is not None:
+        load_states(sides, folder)
+    steps, n_params = sides[0].trainer.config.steps, sides[0].bundle.model.n_params
+    yield Started(NAME, asdict(params), recipe(NAME, params), steps, n_params)
+    few = samples[:N_LIVE]
+    if sides[0].trainer.step == 0:
+        yield Evaluated(0, _live(sides, few))
+    yield from train_both(
+        sides, folder, control or Control(), lambda: _live(sides, few), MEASURE_EVERY
+    )
+    if not all(side.trainer.finished for side in sides):
+        return
+    yield Evaluated(steps, recent_losses(sides) | _live(sides, few))
+    result = measure(sides, samples)
+    if folder is not None:
+        save_both(sides, folder)
+    yield Finished(NAME, asdict(params), result, verdict(result))
+
+
+def prepare(params: Params) -> Prepared:
+    """Generate the sentences once and draw both models from the same seed."""
+    first = pronoun.prepare(params)
+    note = note_of(NAME, params, private=bool(params.watch))
+    bundle = dataclasses.replace(first.bundle, note=note)
+    model = _other_model(params, bundle.model)
+    trainer = Trainer(model, first.trainer.data, first.trainer.config)
+    other = dataclasses.replace(bundle, model=model)
+    sides = Side(WITH, bundle, first.trainer), Side(params.against, other, trainer)
+    return Prepared(sides, first.tests["heldout"][:N_MEASURED])
+
+
+def measure(sides: Sides, samples: Sequence[Sample]) -> dict[str, Any]:
+    """Return the result as the command line prints it; changes are of log p(answer), in nats."""
+    right, other = (_measure_side(side, samples) for side in sides)
+    errors = [error for side in sides for error in _sum_errors(side.bundle, samples)]
+    return {
+        "sum_error_max": max(error.absolute for error in errors),
+        "sum_error_relative_max": max(error.relative for error in errors),
+        "head_effect": right["head_effect"],
+        "heads_together": right["heads_together"],
+        "sharing": right["sharing"],
+        sides[0].name: right,
+        sides[1].name: other,
+        "faults": {fault: _with_fault(sides[0], fault, samples) for fault in wrong_residual.FAULTS},
+    }
+
+
+def verdict(result: dict[str, Any]) -> dict[str, Any]:
+    """Say whether the other model learned too, and whether it looks as directly."""
+    name = next(name for name in AGAINST if name in result)
+    right, other = result[WITH], result[name]
+    mass, other_mass = (_best_mass(part) for part in (right, other))
+    values = {
+        "other": name,
+        "accuracy": right["accuracy_heldout"],
+        "other_accuracy": other["accuracy_heldout"],
+        "loss": round(right["loss_heldout_nats"], 4),
+        "other_loss": round(other["loss_heldout_nats"], 4),
+        "mass": round(mass, 4),
+        "other_mass": round(other_mass, 4),
+        "params_saved": right["n_params"] - other["n_params"],
+    }
+    learned = right["accuracy_heldout"] >= GOOD_ACCURACY
+    other_learned = other["accuracy_heldout"] >= GOOD_ACCURACY
+    if learned and other_learned:
+        code = "both_learn_less_direct" if other_mass < mass - LESS_DIRECT else "both_learn"
+    elif learned:
+        code = "needed"
+    else:
+        code = "better_without" if other_learned else "not_learned"
+    passed = learned and result["sum_error_max"] <= SUM_TOLERANCE
+    return {"code": code, "passed": passed, "values": values}
+
+
+def _other_model(params: Params, right: Transformer) -> Transformer:
+    rng = torch.Generator().manual_seed(params.seed)
+    if params.against != WITHOUT:
+        return wrong_residual.make(right.config, rng, params.against)
+    return Transformer(dataclasses.replace(right.config, output_projection=False), rng)
+
+
+def _measure_side(side: Side, samples: Sequence[Sample]) -> dict[str, Any]:
+    bundle, model = side.bundle, side.bundle.model
+    whole = measure_samples(bundle, samples)
+    layers = range(model.config.n_layer)
+
+    def without(heads: Sequence[Head]) -> Measured:
+        cut = dataclasses.replace(bundle, model=without_heads(model, heads))
+        return measure_samples(cut, samples)
+
+    singles = [[without([head]) for head in layer_heads(model, i)] for i in layers]
+    cut_layers = [without(layer_heads(model, i)) for i in layers]
+    effects = np.array([[whole.loss_nats - m.loss_nats for m in layer] for layer in singles])
+    together = [whole.loss_nats - m.loss_nats for m in cut_layers]
+    return _told(whole) | {
+        "final_loss_nats": side.trainer.recent_loss_nats(),
+        "n_params": model.n_params,
+        "train_seconds": round(side.trainer.seconds, 2),
+        "head_effect": effects.round(4).tolist(),
+        "heads_together": np.round(together, 4).tolist(),
+        "sharing": [how_shared(effects[i], together[i]) for i in layers],
+        "accuracy_without_head": [[m.accuracy for m in layer] for layer in singles],
+        "without_layer": [_told(m) for m in cut_layers],
+    }
+
+
+def _with_fault(side: Side, fault: str, samples: Sequence[Sample]) -> dict[str, Any]:
+    """Return what is left of the trained model when the mistake is made in it afterwards."""
+    model = wrong_residual.broken(side.bundle.model, fault)
+    return _told(measure_samples(dataclasses.replace(side.bundle, model=model), samples))
+
+
+def _told(measured: Measured) -> dict[str, Any]:
+    return {
+        "accuracy_heldout": measured.accuracy,
+        "loss_heldout_nats": round(measured.loss_nats, 4),
+        "attention_on_antecedent": measured.mass.round(4).tolist(),
+    }
+
+
+def _sum_errors(bundle: Bundle, samples: Sequence[Sample]) -> list[SumError]:
+    assert isinstance(bundle.tokenizer, WordTokenizer)
+    encodings = [bundle.tokenizer.encode_words(s.words) for s in samples[:N_SUMMED]]
+    return [error for e in encodings for error in sum_errors(bundle.model, e.ids)]
+
+
+def _live(sides: Sides, samples: Sequence[Sample]) -> dict[str, float]:
+    metrics = {}
+    for name, bundle, _ in sides:
+        measured = measure_samples(bundle, samples)
+        best = float(measured.mass.mean(axis=1).max())
+        metrics[f"{name}.accuracy_heldout"] = measured.accuracy
+        metrics[f"{name}.attention_on_antecedent"] = best
+    return metrics
+
+
+def _best_mass(part: dict[str, Any]) -> float:
+    """Return the mean weight on the word meant in the layer where it is largest."""
+    return float(np.array(part["attention_on_antecedent"]).mean(axis=1).max())

@@ -1,0 +1,237 @@
+"""A model learns what a pronoun means; the row of the pronoun is watched while it learns.
+
+The word read at the pronoun should be the word it means. Each family of sentences takes another
+clue: `swap` the structure, `verb` the verb, `fit` and, in English, `street` the adjective behind
+the pronoun, `person` the pronoun's gender.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+
+from owi_core.checkpoints import Bundle
+from owi_core.corpora import FAMILIES, PRONOUNS, Sample, pronoun_corpus
+from owi_core.errors import TextError
+from owi_core.events import Control, Event
+from owi_core.experiments.base import setting
+from owi_core.experiments.live import Session, TransformerParams, Watched, note_of, run_session
+from owi_core.model import Transformer
+from owi_core.tokenizer import Encoding, WordTokenizer
+from owi_core.training import IGNORED, Dataset, Trainer
+
+NAME = "pronoun"
+N_SPARE = 16
+BLOCK_SIZE = 128
+GOOD_ACCURACY, GOOD_MASS = 0.99, 0.9
+N_MEASURED = 200  # held-out sentences of a measurement while training goes on
+
+WATCHED = {
+    "swap": "小明把苹果放在桌子上，小红拿走了它",
+    "verb": "小明把苹果放在桌子上，小红擦净了它",
+    "fit": "苹果放不进杯子，因为它太大了",
+    "person": "小明把苹果送给小红，她笑了",
+    "street": "The animal didn't cross the street because it was too tired",
+}
+# The clue stands after the pronoun: with the causal mask nobody could learn it.
+LOOK_AHEAD = ("fit", "street")
+
+_USUAL: dict[str, Any] = {
+    "n_layer": 2, "norm": "pre", "dropout": 0.0, "activation": "gelu", "init_std": 0.05,
+    "schedule": "linear", "warmup_steps": 20,
+}  # fmt: skip
+# What each family needs; found by search, see the note of each shipped model.
+_ROOT = {"embedding_scale": math.sqrt(128), "embedding_std": 1 / math.sqrt(128)}
+_ADAMW = {"optimizer": "adamw", "lr": 3e-3}
+_MUON = {"optimizer": "muon", "lr": 1e-2}
+_FOUR = {"embedding_scale": 4.0, "embedding_std": 0.1}
+_EIGHT = {"embedding_scale": 8.0, "embedding_std": 0.1}
+RECIPES: dict[str, dict[str, Any]] = {
+    "swap": {"batch_size": 64, "steps": 220, "n_train": 15_000} | _ADAMW | _ROOT,
+    "verb": {"batch_size": 128, "steps": 350, "n_train": 40_000} | _MUON | _FOUR,
+    "fit": {"batch_size": 64, "steps": 300, "n_train": 20_000} | _MUON | {"lr": 3e-3} | _FOUR,
+    "person": {"batch_size": 64, "steps": 150, "n_train": 10_000} | _ADAMW | _ROOT,
+    "street": {"batch_size": 64, "steps": 400, "n_train": 20_000} | _MUON | {"lr": 3e-3} | _EIGHT,
+}
+
+
+@dataclass(frozen=True)
+class Params(TransformerParams):
+    """What may be set; a value left out is the family's own."""
+
+    family: str = setting("swap", "which clue decides what the pronoun means", choices=FAMILIES)
+    loss_on: str = setting("answer", "which words the loss counts", choices=("answer", "all"))
+    n_train: int | None = setting(None, "training sentences", low=100, high=100_000)
+    watch: str = setting("", "sentence to watch; empty = the family's own")
+
+    def usual(self) -> dict[str, Any]:
+        return _USUAL | RECIPES[self.family]
+
+
+class Prepared(NamedTuple):
+    """All that a run needs before its first step."""
+
+    bundle: Bundle
+    trainer: Trainer
+    watched: Watched
+    tests: dict[str, list[Sample]]
+
+
+def run(
+    params: Params,
+    folder: Path | None = None,
+    control: Control | None = None,
+    resume: bool = False,
+) -> Iterator[Event]:
+    """Train on one family and measure accuracy and the pronoun's row on held-out sentences.
+
+    Ends with Finished, or early with Diverged, Paused or Stopped; leaves the model in `folder`.
+    """
+    prepared = prepare(params)
+    bundle, trainer, watched, tests = prepared
+    few = tests["heldout"][:N_MEASURED]
+
+    def at_the_end() -> dict[str, Any]:
+        draw_spare_rows_afresh(bundle, params.seed)
+        return measure(prepared)
+
+    session = Session(
+        bundle, trainer, watched, lambda: _measured_live(bundle, few), at_the_end, verdict
+    )
+    yield from run_session(NAME, params, session, folder, control, resume)
+
+
+def prepare(params: Params) -> Prepared:
+    """Generate the sentences, draw the model and its optimizer; all from params.seed."""
+    assert params.n_train is not None  # filled in by the family's recipe
+    corpus = pronoun_corpus(params.family, params.seed, params.n_train)
+    tokenizer = WordTokenizer(corpus.words, N_SPARE, corpus.classes)
+    config = params.model_config(tokenizer.vocab_size, BLOCK_SIZE)
+    model = Transformer(config, torch.Generator().manual_seed(params.seed))
+    data = encode_samples(corpus.train, tokenizer, params.loss_on)
+    trainer = Trainer(model, data, params.train_config(snapshot_every=3, eval_every=50))
+    note = note_of(NAME, params, private=bool(params.watch))
+    tests = {
+        "heldout": list(corpus.heldout),
+        "heldout_structure": list(corpus.heldout_structure),
+        "unseen_words": list(corpus.unseen),
+    }
+    watched = _watched(params.watch or WATCHED[params.family], tokenizer)
+    return Prepared(Bundle(model, tokenizer, note), trainer, watched, tests)
+
+
+def encode_samples(
+    samples: Sequence[Sample], tokenizer: WordTokenizer, loss_on: str = "answer"
+) -> Dataset:
+    """Return the samples as padded ids (N, T) with the answer at each pronoun.
+
+    With loss_on "all" every word is asked for the next one, and the pronoun for its answer.
+    """
+    encodings = [tokenizer.encode_words(sample.words) for sample in samples]
+    T = max(len(encoding.ids) for encoding in encodings)
+    ids = torch.zeros(len(samples), T, dtype=torch.long)  # 0 is PAD
+    for row, encoding in zip(ids, encodings, strict=True):
+        row[: len(encoding.ids)] = torch.tensor(encoding.ids)
+    lengths = torch.tensor([len(encoding.ids) for encoding in encodings])
+    read_at = torch.tensor([sample.position for sample in samples])
+    meant = torch.tensor([sample.antecedent for sample in samples])
+    answers = ids.gather(1, meant[:, None])  # (N, 1)
+    if loss_on == "answer":
+        return Dataset(ids, answers, lengths, read_at)
+    targets = torch.full_like(ids, IGNORED)
+    targets[:, :-1] = torch.where(ids[:, 1:] == 0, IGNORED, ids[:, 1:])
+    return Dataset(ids, targets.scatter(1, read_at[:, None], answers), lengths)
+
+
+class Measured(NamedTuple):
+    """Share of right answers, [layer][head] mean weight on the word meant, mean −log p of it."""
+
+    accuracy: float
+    mass: NDArray[np.float64]
+    loss_nats: float
+
+
+@torch.no_grad()
+def measure_samples(bundle: Bundle, samples: Sequence[Sample]) -> Measured:
+    """Return accuracy, loss and the pronoun row's mean weight on its antecedent, dropout off."""
+    model, tokenizer = bundle.model.eval(), bundle.tokenizer
+    assert isinstance(tokenizer, WordTokenizer)
+    right, loss, mass = 0, 0.0, np.zeros((model.config.n_layer, model.config.n_head))
+    meant = torch.tensor([sample.antecedent for sample in samples])
+    data = encode_samples(samples, tokenizer)
+    size = 128
+    for start, part in zip(range(0, len(samples), size), data.parts(size), strict=True):
+        keys = meant[start : start + size]
+        out = model(part.ids, lengths=part.lengths, read_at=part.read_at, explicit=True)
+        assert out.pattern is not None
+        assert part.read_at is not None
+        right += int((out.logits[:, 0].argmax(-1) == part.targets[:, 0]).sum())
+        loss += float(F.cross_entropy(out.logits[:, 0], part.targets[:, 0], reduction="sum"))
+        rows = out.pattern[:, torch.arange(len(keys)), :, part.read_at, keys]  # (B, L, H)
+        mass += rows.sum(0).double().numpy()
+    return Measured(right / len(samples), mass / len(samples), loss / len(samples))
+
+
+def measure(prepared: Prepared) -> dict[str, Any]:
+    """Return the result of a finished run, as the command line prints it."""
+    bundle, trainer, _, tests = prepared
+    measured = {name: measure_samples(bundle, samples) for name, samples in tests.items()}
+    accuracies = {f"accuracy_{name}": m.accuracy for name, m in measured.items()}
+    return accuracies | {
+        "attention_on_antecedent": measured["heldout"].mass.round(4).tolist(),
+        "n_params": bundle.model.n_params,
+        "steps": trainer.config.steps,
+        "train_seconds": round(trainer.seconds, 2),
+        "final_loss_nats": trainer.recent_loss_nats(),
+    }
+
+
+def verdict(result: dict[str, Any]) -> dict[str, Any]:
+    """Return what may be said of a result: right by the direct link, by a detour, or not right."""
+    mass = np.array(result["attention_on_antecedent"]).mean(axis=1)  # (L,)
+    layer = int(mass.argmax())
+    accuracy = result["accuracy_heldout"]
+    if accuracy < GOOD_ACCURACY:
+        code = "not_learned"
+    else:
+        code = "learned_direct" if mass[layer] >= GOOD_MASS else "learned_by_detour"
+    values = {"accuracy": accuracy, "layer": layer + 1, "mass": round(float(mass[layer]), 4)}
+    return {"code": code, "passed": accuracy >= GOOD_ACCURACY, "values": values}
+
+
+def _measured_live(bundle: Bundle, samples: Sequence[Sample]) -> dict[str, float]:
+    measured = measure_samples(bundle, samples)
+    best = float(measured.mass.mean(axis=1).max())
+    return {"accuracy_heldout": measured.accuracy, "attention_on_antecedent": best}
+
+
+def _watched(text: str, tokenizer: WordTokenizer) -> Watched:
+    encoding = tokenizer.encode(text)
+    if len(encoding.ids) > BLOCK_SIZE:
+        over = len(encoding.ids) - BLOCK_SIZE
+        tokens = len(encoding.ids)
+        raise TextError("text_over_block", tokens=tokens, block_size=BLOCK_SIZE, over=over)
+    return Watched(encoding, find_pronoun(encoding))
+
+
+def find_pronoun(encoding: Encoding) -> int:
+    """Return the index of the last pronoun, or of the last token where there is none."""
+    found = [i for i, label in enumerate(encoding.labels) if label in PRONOUNS]
+    return found[-1] if found else len(encoding.labels) - 1
+
+
+@torch.no_grad()
+def draw_spare_rows_afresh(bundle: Bundle, seed: int) -> None:
+    """Give words never seen a fresh row: training has pushed the spare rows of a tied matrix away.
+
+    Source of the push: the softmax's denominator lowers every word that is not the target.
+    """
+    rows = bundle.model.embedding.weight[bundle.tokenizer.spare_ids.start :]  # type: ignore[union-attr]
+    rng = torch.Generator().manual_seed(seed + 1)
+    rows.normal_(0.0, bundle.model.config.embedding_std, generator=rng)

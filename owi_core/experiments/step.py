@@ -1,0 +1,79 @@
+"""One attention step by hand: four vectors to z = Σ α v, and the same step computed five ways."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from owi_core.errors import SettingError
+from owi_core.events import Control, Event, Finished, Started
+from owi_core.experiments.base import check_params, recipe, setting
+from owi_core.probes.step import DTYPES, MASKS, StepInputs, random_inputs, run_step
+from owi_core.probes.step_checks import agreement, shuffled
+
+NAME = "step"
+TOLERANCE = {"float64": 1e-6, "float32": 1e-5}
+
+
+@dataclass(frozen=True)
+class Params:
+    """What may be set; the defaults are the article's example, 1 × 4 × 8."""
+
+    seed: int = setting(42, "seed of the vectors and matrices", low=0, high=2**31 - 1)
+    n_tokens: int = setting(4, "vectors", low=2, high=8)
+    d_model: int = setting(8, "numbers in each vector, even", low=2, high=16)
+    n_head: int = setting(1, "heads; must divide d_model", low=1, high=16)
+    mask: str = setting("none", "what a query may look at", choices=MASKS)
+    dtype: str = setting("float64", "precision", choices=tuple(DTYPES))
+
+    def __post_init__(self) -> None:
+        check_params(self)
+        if self.d_model % 2:  # positions come as pairs of sine and cosine
+            raise SettingError("d_model_odd", d_model=self.d_model)
+
+
+def run(
+    params: Params,
+    folder: Path | None = None,
+    control: Control | None = None,
+    resume: bool = False,
+) -> Iterator[Event]:
+    """Compute the step and its errors against every other way; there is nothing to train."""
+    values = asdict(params)
+    inputs = drawn(params)
+    yield Started(NAME, values, recipe(NAME, params), 0, 4 * params.d_model**2)
+    result = measure(inputs)
+    yield Finished(NAME, values, result, verdict(result, params.dtype))
+
+
+def drawn(params: Params) -> StepInputs:
+    """Draw the inputs that the parameters name."""
+    return random_inputs(**asdict(params))
+
+
+def measure(inputs: StepInputs) -> dict[str, Any]:
+    """Return the result as the command line prints it.
+
+    Loops, kernel and module are compared for every number of heads that divides d_model.
+    """
+    T, d = inputs.x.shape
+    heads = [n for n in range(1, d + 1) if d % n == 0]
+    errors = [asdict(agreement(run_step(replace(inputs, n_head=n)))) for n in heads]
+    order = shuffled(inputs, range(T - 1, -1, -1))
+    return {name: max(each[name] for each in errors) for name in errors[0]} | {
+        "permutation_error": order.without_positions,
+        "permutation_difference_with_positions": order.with_positions,
+        "shapes": run_step(inputs).shapes,
+    }
+
+
+def verdict(result: dict[str, Any], dtype: str) -> dict[str, Any]:
+    """Say whether every error is below what the precision allows."""
+    largest = max(value for name, value in result.items() if name.endswith("_error"))
+    passed = largest <= TOLERANCE[dtype]
+    values = {"largest_error": largest, "tolerance": TOLERANCE[dtype]}
+    return {
+        "code": "all_ways_agree" if passed else "ways_differ",
+        "passed": passed,
+        "values": values,
+    }

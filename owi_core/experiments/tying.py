@@ -1,0 +1,376 @@
+"""One matrix for embedding and head, or two: trained side by side, from the same seed and batches.
+
+The other question asks why the shared matrix is multiplied by √d_model at the input: with and
+without that scale. Shapes: V vocabulary, d = d_model, L layers, H heads.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from owi_core.checkpoints import Bundle, from_bytes, to_bytes
+from owi_core.config import ModelConfig
+from owi_core.corpora import FAMILIES, Sample
+from owi_core.events import Control, Evaluated, Event, Finished, Started
+from owi_core.experiments import pronoun, wrong_ties
+from owi_core.experiments.base import (
+    check_params,
+    command,
+    fill_defaults,
+    recipe,
+    setting,
+)
+from owi_core.experiments.live import loss_rose
+from owi_core.experiments.side_by_side import (
+    Side,
+    Sides,
+    load_states,
+    recent_losses,
+    save_both,
+    train_both,
+)
+from owi_core.model import Transformer
+from owi_core.probes.storage import tied_storage
+from owi_core.probes.tie_gradient import TiedGradient, tied_gradient
+from owi_core.probes.tie_size import counted
+from owi_core.tokenizer import WordTokenizer
+
+NAME = "tying"
+SIDES = {"tying": ("tied", "untied"), "scale": ("scaled", "unscaled")}
+MEASURE_EVERY = 20
+N_LIVE, N_BATCH, N_WRONG_STEPS = 100, 64, 20
+SCALE_STEPS = 300
+# Half of a shipped model's width is enough where the clue stands before the pronoun.
+WIDTH, WIDTHS = 64, dict.fromkeys(pronoun.LOOK_AHEAD, 128)
+GOOD, NONE_NAMED, SAME = 0.95, 0.1, 0.05
+DIRECT, DETOUR = 0.9, 0.75  # weight on the word meant, mean over heads of the best layer
+
+
+@dataclass(frozen=True)
+class Params:
+    """What may be set; a value left out is the family's own."""
+
+    question: str = setting(
+        "tying", "what differs: one matrix or two, or the scale at the input", choices=tuple(SIDES)
+    )
+    family: str = setting("swap", "which clue decides what the pronoun means", choices=FAMILIES)
+    seed: int = setting(0, "seed of data, weights and batches", low=0, high=2**31 - 1)
+    steps: int | None = setting(None, "training steps", low=1, high=2_000)
+    batch_size: int | None = setting(None, "sentences per step", low=1, high=256)
+    lr: float | None = setting(None, "highest learning rate", low=1e-6, high=10.0)
+    n_layer: int = setting(2, "layers", low=1, high=6)
+    d_model: int | None = setting(None, "width of the residual stream", low=8, high=256)
+    n_train: int | None = setting(None, "training sentences", low=100, high=100_000)
+    positions: str | None = setting(
+        None, "how positions are told", choices=("sinusoidal", "learned", "none")
+    )
+
+    def __post_init__(self) -> None:
+        check_params(self)
+        fill_defaults(self, self.usual())
+
+    def usual(self) -> dict[str, Any]:
+        """Return what the family and the question take where nothing is chosen."""
+        known = pronoun.RECIPES[self.family]
+        usual = {name: known[name] for name in ("steps", "batch_size", "lr", "n_train")}
+        usual["d_model"] = WIDTHS.get(self.family, WIDTH)
+        if self.question == "tying":
+            return usual | {"positions": "sinusoidal"}
+        # Sinusoidal positions are ten times as large as an embedding that is not scaled, and drown
+        # it: nothing is learned. Learned ones begin as small as the embedding.
+        return usual | {"positions": "learned", "steps": max(SCALE_STEPS, known["steps"])}
+
+
+class Prepared(NamedTuple):
+    """Both models, what both are measured on, and the ids of words that no sentence shows."""
+
+    sides: Sides
+    tests: dict[str, list[Sample]]
+    unseen: range
+
+
+def run(
+    params: Params,
+    folder: Path | None = None,
+    control: Control | None = None,
+    resume: bool = False,
+) -> Iterator[Event]:
+    """Train both models in lock step and measure both.
+
+    The first one (tied, or scaled) is left in `folder`, the other in a folder of its name inside.
+    Ends with Finished, or early with Diverged, Paused or Stopped.
+    """
+    prepared = prepare(params)
+    sides = prepared.sides
+    if resume and folder is not None:
+        load_states(sides, folder)
+    first, _ = sides
+    steps = first.trainer.config.steps
+    yield Started(NAME, asdict(params), recipe(NAME, params), steps, first.bundle.model.n_params)
+    if first.trainer.step == 0:
+        yield Evaluated(0, _live(prepared))
+    yield from train_both(
+        sides, folder, control or Control(), lambda: _live(prepared), MEASURE_EVERY
+    )
+    if not all(side.trainer.finished for side in sides):
+        return
+    # Before the rows of words never seen are drawn afresh: a curve shows training alone.
+    yield Evaluated(steps, recent_losses(sides) | _live(prepared))
+    result = measure(prepared, params)
+    if folder is not None:
+        save_both(sides, folder)
+    yield Finished(NAME, asdict(params), result, loss_rose(first.trainer) or verdict(result))
+
+
+def prepare(params: Params) -> Prepared:
+    """Generate the sentences once and draw both models from one seed.
+
+    Both begin with the same embedding and blocks; an untied head is drawn for itself.
+    """
+    names = SIDES[params.question]
+    made = [pronoun.prepare(_pronoun_params(params, name)) for name in names]
+    first, other = (
+        Side(name, _noted(one.bundle, params), one.trainer)
+        for name, one in zip(names, made, strict=True)
+    )
+    tokenizer = first.bundle.tokenizer
+    assert isinstance(tokenizer, WordTokenizer)
+    unseen = range(tokenizer.spare_ids.start, tokenizer.vocab_size)
+    return Prepared((first, other), made[0].tests, unseen)
+
+
+def measure(prepared: Prepared, params: Params) -> dict[str, Any]:
+    """Return the result: what is shared, the gradient's two parts, and each model's part."""
+    first = prepared.sides[0]
+    model, config = first.bundle.model, first.bundle.model.config
+    # What training has done to the rows is measured before they are drawn afresh.
+    gradients = {"start": _gradient(prepared, _drawn(config, params)), "end": _gradient(prepared)}
+    parts = {side.name: _part(side, prepared, params) for side in prepared.sides}
+    shared = tied_storage(model)
+    loaded = tied_storage(from_bytes(to_bytes(first.bundle)).model)
+    one, two = counted(model)
+    return {
+        "question": params.question,
+        "same_object": shared.same_object,
+        "same_storage": shared.same_storage,
+        "same_object_loaded": loaded.same_object,
+        "gradient_sum_error": max(g.relative_error for g in gradients.values()),
+        "gradient_norms": {when: _norms(g) for when, g in gradients.items()},
+        "gradient_rows": _rows(gradients["start"], prepared),
+        "params_tied": one,
+        "params_untied": two,
+        **parts,
+        "wrong": _wrong(prepared, params) if params.question == "tying" else [],
+    }
+
+
+def verdict(result: dict[str, Any]) -> dict[str, Any]:
+    """Return what may be said of a result, by the two models' numbers alone."""
+    names = SIDES[result["question"]]
+    first, other = (result[name] for name in names)
+    judge = _judge_tying if result["question"] == "tying" else _judge_scale
+    code = judge(first, other)
+    values = {
+        f"{key}_{which}": part[f"accuracy_{key}"]
+        for which, part in _named(first, other)
+        for key in ("heldout", "unseen_words")
+    }
+    values |= {
+        f"raw_{which}": part["as_trained"]["accuracy_unseen_words"]
+        for which, part in _named(first, other)
+    }
+    masses = {f"mass_{w}": max(p["attention_by_layer"]) for w, p in _named(first, other)}
+    losses = {f"loss_{w}": round(p["final_loss_nats"], 3) for w, p in _named(first, other)}
+    passed = code in ("named_only_when_tied", "direct_only_when_scaled")
+    return {"code": code, "passed": passed, "values": values | masses | losses}
+
+
+def _judge_tying(tied: dict[str, Any], untied: dict[str, Any]) -> str:
+    right = [part["accuracy_heldout"] for part in (tied, untied)]
+    named = [part["accuracy_unseen_words"] for part in (tied, untied)]
+    if max(right) < GOOD:
+        return "not_learned"
+    if right[0] < right[1] - SAME:
+        return "tying_hurts"
+    if named[0] >= GOOD and named[1] <= NONE_NAMED:
+        return "named_only_when_tied"
+    if named[0] > named[1] + SAME:
+        return "tying_helps"
+    return "tying_buys_nothing"
+
+
+def _judge_scale(scaled: dict[str, Any], unscaled: dict[str, Any]) -> str:
+    right = [part["accuracy_heldout"] for part in (scaled, unscaled)]
+    direct = [max(part["attention_by_layer"]) for part in (scaled, unscaled)]
+    if right[0] < GOOD:
+        return "not_learned"
+    if right[1] < GOOD:
+        return "learned_only_when_scaled"
+    if direct[0] >= DIRECT and direct[1] < DETOUR:
+        return "direct_only_when_scaled"
+    return "scale_buys_nothing" if direct[0] - direct[1] < SAME else "scale_helps"
+
+
+def _named(first: Any, other: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
+    return ("first", first), ("other", other)
+
+
+def _part(side: Side, prepared: Prepared, params: Params) -> dict[str, Any]:
+    """Return one model's numbers, and how both of its matrices' rows have moved.
+
+    The rows of words never seen are drawn afresh on the way; `as_trained` is from before.
+    """
+    bundle, tests = side.bundle, prepared.tests
+    before = {
+        f"accuracy_{name}": pronoun.measure_samples(bundle, tests[name]).accuracy
+        for name in ("heldout", "unseen_words")
+    }
+    moved = _moved(bundle.model, prepared, params)
+    _draw_unseen_afresh(bundle, prepared, params)
+    measured = {name: pronoun.measure_samples(bundle, samples) for name, samples in tests.items()}
+    return {f"accuracy_{name}": m.accuracy for name, m in measured.items()} | {
+        "as_trained": before,
+        "rows_moved": moved,
+        "attention_on_antecedent": measured["heldout"].mass.round(4).tolist(),
+        "attention_by_layer": measured["heldout"].mass.mean(axis=1).round(4).tolist(),
+        "final_loss_nats": side.trainer.recent_loss_nats(),
+        "n_params": bundle.model.n_params,
+        "train_seconds": round(side.trainer.seconds, 2),
+    }
+
+
+@torch.no_grad()
+def _draw_unseen_afresh(bundle: Bundle, prepared: Prepared, params: Params) -> None:
+    """Give the words never seen fresh rows, in a head of its own too: nobody shall be pushed."""
+    pronoun.draw_spare_rows_afresh(bundle, params.seed)
+    head = bundle.model.lm_head.weight
+    if head is not bundle.model.embedding.weight:
+        rng = torch.Generator().manual_seed(params.seed + 2)
+        head[prepared.unseen.start :].normal_(0.0, bundle.model.config.init_std, generator=rng)
+
+
+@torch.no_grad()
+def _moved(model: Transformer, prepared: Prepared, params: Params) -> dict[str, Any]:
+    """Return how far training has moved the rows of both matrices, in lengths of a first row.
+
+    unseen, known: mean over rows of words that no sentence shows, and of those that are answers.
+    together: mean cosine between the moves of two unseen rows; 1 = all the same way.
+    """
+    start = _drawn(model.config, params)
+    known = torch.unique(prepared.sides[0].trainer.data.targets)
+    found = {}
+    for name in ("embedding", "head"):
+        now, then = _matrix(model, name), _matrix(start, name)
+        moves = (now - then) / then.norm(dim=1).mean()  # (V, d)
+        unseen = moves[prepared.unseen.start :]
+        found[name] = {
+            "unseen": float(unseen.norm(dim=1).mean()),
+            "known": float(moves[known].norm(dim=1).mean()),
+            "together": _together(unseen),
+        }
+    return found
+
+
+def _together(moves: Tensor) -> float:
+    """Return the mean cosine between two different rows; 0 where nothing moved."""
+    n = len(moves)
+    unit = torch.nn.functional.normalize(moves, dim=1)
+    return float((unit.sum(0).square().sum() - unit.square().sum()) / (n * (n - 1)))
+
+
+def _matrix(model: Transformer, name: str) -> Tensor:
+    return model.embedding.weight if name == "embedding" else model.lm_head.weight
+
+
+def _drawn(config: ModelConfig, params: Params) -> Transformer:
+    """Return the model as it was before its first step."""
+    return Transformer(config, torch.Generator().manual_seed(params.seed))
+
+
+def _gradient(prepared: Prepared, model: Transformer | None = None) -> TiedGradient:
+    side = prepared.sides[0]
+    batch = side.trainer.data.take(torch.arange(min(N_BATCH, len(side.trainer.data))))
+    return tied_gradient(model or side.bundle.model, batch)
+
+
+def _norms(gradient: TiedGradient) -> dict[str, float]:
+    return {
+        "input": gradient.input_norm,
+        "output": gradient.output_norm,
+        "tied": gradient.tied_norm,
+        "relative_error": gradient.relative_error,
+    }
+
+
+def _rows(gradient: TiedGradient, prepared: Prepared) -> list[list[Any]]:
+    """Return [word, role, input norm, output norm] of every word: answers, read, never read."""
+    side = prepared.sides[0]
+    data, tokenizer = side.trainer.data, side.bundle.tokenizer
+    assert isinstance(tokenizer, WordTokenizer)
+    n = min(N_BATCH, len(data))
+    answers, read = set(data.targets[:n].flatten().tolist()), set(data.ids[:n].flatten().tolist())
+    roles = {i: "answer" if i in answers else "read" if i in read else "absent"
+             for i in range(tokenizer.vocab_size)}  # fmt: skip
+    order = sorted(roles, key=lambda i: ("answer", "read", "absent").index(roles[i]))
+    return [
+        [tokenizer.label(i), roles[i], _short(gradient.input_rows[i]),
+         _short(gradient.output_rows[i])]
+        for i in order
+    ]  # fmt: skip
+
+
+def _short(value: np.float32) -> float:
+    """Return four digits; an exact 0 stays one and nothing else becomes one."""
+    return float(f"{float(value):.4g}")
+
+
+def _wrong(prepared: Prepared, params: Params) -> list[Any]:
+    trainer = prepared.sides[0].trainer
+    config = prepared.sides[0].bundle.model.config
+    steps = min(N_WRONG_STEPS, trainer.config.steps)
+    training = dataclasses.replace(trainer.config, steps=steps, warmup_steps=min(5, steps))
+    return wrong_ties.tried(config, trainer.data, training, len(prepared.unseen))
+
+
+def _live(prepared: Prepared) -> dict[str, float]:
+    metrics = {}
+    for name, bundle, _ in prepared.sides:
+        heldout = pronoun.measure_samples(bundle, prepared.tests["heldout"][:N_LIVE])
+        unseen = pronoun.measure_samples(bundle, prepared.tests["unseen_words"][:N_LIVE])
+        metrics[f"{name}.accuracy_heldout"] = heldout.accuracy
+        metrics[f"{name}.accuracy_unseen_words"] = unseen.accuracy
+        metrics[f"{name}.attention_on_antecedent"] = float(heldout.mass.mean(axis=1).max())
+        bundle.model.train()
+    return metrics
+
+
+def _pronoun_params(params: Params, side: str) -> pronoun.Params:
+    assert params.d_model is not None  # filled in by the family
+    own = ("question",)
+    values = {k: v for k, v in asdict(params).items() if k not in own}
+    more: dict[str, Any] = {"embedding_scale": 1.0} if side == "unscaled" else {}
+    return pronoun.Params(
+        **values,
+        mask="bidirectional" if params.family in pronoun.LOOK_AHEAD else "causal",
+        d_mlp=params.d_model,
+        warmup_steps=min(20, params.steps or 20),
+        tie_weights=side != "untied",
+        **more,
+    )
+
+
+def _noted(bundle: Bundle, params: Params) -> Bundle:
+    note = {
+        "experiment": NAME,
+        "params": asdict(params),
+        "recipe": recipe(NAME, params),
+        "command": command(NAME, params),
+        "private": False,
+    }
+    return dataclasses.replace(bundle, note=note)

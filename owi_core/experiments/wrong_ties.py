@@ -1,0 +1,112 @@
+"""How weights are tied wrongly, each wrapped here and trained for a few steps beside the right way.
+
+Each is drawn from the same seed and takes the same batches. Shapes: V vocabulary, d = d_model.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from owi_core.config import ModelConfig, TrainConfig
+from owi_core.model import ModelOutput, Transformer
+from owi_core.probes.storage import tied_storage
+from owi_core.training import Dataset, Trainer, loss_nats
+
+RIGHT = "tied"
+
+
+class CopyInForward(Transformer):
+    """The head's numbers are copied from the embedding at every call.
+
+    What the head is told by the gradient goes into the copy and is overwritten at the next call.
+    """
+
+    def forward(self, ids: Tensor, **settings: Any) -> ModelOutput:
+        with torch.no_grad():
+            self.lm_head.weight.data.copy_(self.embedding.weight.data)
+        return super().forward(ids, **settings)
+
+
+def tried(config: ModelConfig, data: Dataset, training: TrainConfig, n_unseen: int) -> list[Any]:
+    """Return of the right way and each wrong one what a few steps make of it.
+
+    drift: after each step, max |head − embedding| / rms of the embedding.  missing: the part of the
+    tied matrix's first gradient that the embedding does not get, ‖got − whole‖ / ‖whole‖.
+    bias_max, bias_unseen: largest |bias|, and mean bias of the last n_unseen words, or None.
+    """
+    whole = _gradient(_MAKERS[RIGHT](config, training.seed), data)
+    return [_one(name, config, data, training, n_unseen, whole) for name in WAYS]
+
+
+def _one(
+    name: str,
+    config: ModelConfig,
+    data: Dataset,
+    training: TrainConfig,
+    n_unseen: int,
+    whole: Tensor,
+) -> dict[str, Any]:
+    model = _MAKERS[name](config, training.seed)
+    missing = (_gradient(model, data) - whole).norm() / whole.norm()
+    drift = [_drift(model)]
+    trainer = Trainer(model, data, training)
+    for _ in trainer.steps():
+        drift.append(_drift(model))
+    bias = model.lm_head.bias
+    return {
+        "way": name,
+        "same_object": tied_storage(model).same_object,
+        "missing": float(missing),
+        "drift": drift,
+        "loss_nats": trainer.recent_loss_nats(1),
+        "bias_max": None if bias is None else float(bias.detach().abs().max()),
+        "bias_unseen": None if bias is None else float(bias.detach()[-n_unseen:].mean()),
+        "n_params": model.n_params,
+    }
+
+
+def _tied(config: ModelConfig, seed: int) -> Transformer:
+    return Transformer(config, _rng(seed))
+
+
+def _copied_in_forward(config: ModelConfig, seed: int) -> Transformer:
+    return CopyInForward(dataclasses.replace(config, tie_weights=False), _rng(seed))
+
+
+def _data_copied_once(config: ModelConfig, seed: int) -> Transformer:
+    model = Transformer(dataclasses.replace(config, tie_weights=False), _rng(seed))
+    model.lm_head.weight.data.copy_(model.embedding.weight.data)
+    return model
+
+
+def _with_bias(config: ModelConfig, seed: int) -> Transformer:
+    return Transformer(dataclasses.replace(config, head_bias=True), _rng(seed))
+
+
+_MAKERS: dict[str, Callable[[ModelConfig, int], Transformer]] = {
+    RIGHT: _tied,
+    "copied_in_forward": _copied_in_forward,
+    "data_copied_once": _data_copied_once,
+    "head_bias": _with_bias,
+}
+WAYS = tuple(_MAKERS)
+
+
+def _rng(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def _gradient(model: Transformer, data: Dataset) -> Tensor:
+    """Return ∂L/∂E (V, d) on the first samples, as the embedding itself gets it."""
+    batch = data.take(torch.arange(min(64, len(data))))
+    (gradient,) = torch.autograd.grad(loss_nats(model, batch), model.embedding.weight)
+    return gradient
+
+
+@torch.no_grad()
+def _drift(model: Transformer) -> float:
+    embedding, head = model.embedding.weight, model.lm_head.weight
+    return float((head - embedding).abs().max() / embedding.square().mean().sqrt())
