@@ -1,0 +1,129 @@
+"""Words on axes and in hover boxes: exactly as typed, never markup, never merged.
+
+Plotly reads `<b>`, `&amp;`, `$…$` and `%{…}` in its text as markup.  It decodes numeric and
+named entities after it has looked for tags and formulas, so an entity shows as its character.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+# A token that is only blank would be invisible, so it is drawn by its customary sign.
+_BLANKS = {" ": "␣", "\u3000": "␣", "\xa0": "␣", "\n": "↵", "\r": "↵", "\r\n": "↵", "\t": "⇥"}
+_MARKUP = str.maketrans({c: f"&#{ord(c)};" for c in "&<>$%"})
+_ISOLATE, _ISOLATE_END = "\u2068", "\u2069"
+_ISOLATE_STARTS = {"LRI", "RLI", "FSI"}
+_DIRECTED = _ISOLATE_STARTS | {"R", "AL", "AN", "LRE", "LRO", "RLE", "RLO", "PDF", "PDI"}
+# Half-width units: a tick may be this wide; the hover box may hold this much and no more.
+MAX_TICK_UNITS = 16
+MAX_HOVER_CHARACTERS = 200
+_HOVER_LINE = 40
+_STACK_CHARACTERS = 4
+_NARROW_PX = 300
+_MOST_COLUMNS = 24
+
+
+def as_typed(label: str) -> str:
+    """Return the Plotly text that shows `label` as typed; a blank token shows as its sign."""
+    return isolated(_BLANKS.get(label, label).translate(_MARKUP))
+
+
+def isolated(text: str) -> str:
+    """Return the text so that no direction of writing in it turns what stands beside it around.
+
+    A text without right-to-left letters or direction marks comes back as it is.
+    Source: Unicode Standard Annex 9, section 6.2, on the isolation of inserted text.
+    """
+    if _DIRECTED.isdisjoint(map(unicodedata.bidirectional, text)):
+        return text
+    ends = text.count(_ISOLATE_END)  # each could close one isolate of ours
+    starts = sum(unicodedata.bidirectional(c) in _ISOLATE_STARTS for c in text)
+    return _ISOLATE * (ends + 1) + text + _ISOLATE_END * (starts + ends + 1)
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """Return a change with its sign, as one writes it; what rounds to nothing has none."""
+    text = f"{value:+.{digits}f}".replace("-", "−")
+    return text if any(digit in text for digit in "123456789") else f"{0:.{digits}f}"
+
+
+def width_units(label: str) -> int:
+    """Return the width of a label in half-width characters: 苹果 is 4, cat is 3."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in label)
+
+
+def tick(label: str) -> str:
+    """Return `as_typed(label)`, shortened with … when it is too wide for an axis."""
+    if width_units(label) <= MAX_TICK_UNITS:
+        return as_typed(label)
+    kept = ""
+    for character in label:
+        if width_units(kept + character) >= MAX_TICK_UNITS:
+            break
+        kept += character
+    return as_typed(kept) + "…"
+
+
+def hover(label: str, position: int) -> str:
+    """Return a label with its place in the sentence, counted from 1: 苹果 (3)."""
+    cut = label if len(label) <= MAX_HOVER_CHARACTERS else label[:MAX_HOVER_CHARACTERS] + "…"
+    lines = [cut[i : i + _HOVER_LINE] for i in range(0, len(cut), _HOVER_LINE)]
+    return f"{'<br>'.join(map(as_typed, lines))} ({position + 1})"
+
+
+def hovers(labels: Sequence[str]) -> list[str]:
+    """Return the hover text of every token."""
+    return [hover(label, i) for i, label in enumerate(labels)]
+
+
+def word_axis(labels: Sequence[str]) -> dict[str, Any]:
+    """Return ticks at positions 0…T−1 that carry the words: equal words stay apart."""
+    return {
+        "tickmode": "array",
+        "tickvals": list(range(len(labels))),
+        "ticktext": [tick(label) for label in labels],
+    }
+
+
+def column_axis(labels: Sequence[str], px: int) -> dict[str, Any]:
+    """Return ticks for words above columns, upright and without overlap at `px` font size.
+
+    Where the words do not fit beside each other on a phone, short ones of full-width
+    characters are written downwards; else, and in long sentences, numbers stand for them.
+    """
+    ticks = word_axis(labels)
+    widest = max((width_units(label) for label in labels), default=1)
+    if len(labels) * (min(widest, MAX_TICK_UNITS) * px / 2 + 4) <= _NARROW_PX:
+        return ticks
+    if len(labels) <= _MOST_COLUMNS and all(_stacks(label) for label in labels):
+        return ticks | {"ticktext": ["<br>".join(map(as_typed, label)) for label in labels]}
+    return _number_axis(len(labels))
+
+
+def prints_words(columns: dict[str, Any], labels: Sequence[str]) -> bool:
+    """Tell whether `column_axis` found room for the words themselves."""
+    return columns != _number_axis(len(labels))
+
+
+def numbered(labels: Sequence[str], columns: dict[str, Any]) -> list[str]:
+    """Return row labels, led by their number where the columns show numbers alone."""
+    ticks = [tick(label) for label in labels]
+    if prints_words(columns, labels):
+        return ticks
+    return [f"{text}  {i + 1}" for i, text in enumerate(ticks)]
+
+
+def _number_axis(n: int) -> dict[str, Any]:
+    positions = range(n) if n <= _MOST_COLUMNS // 2 else range(3, n, 4)
+    return {
+        "tickmode": "array",
+        "tickvals": list(positions),
+        "ticktext": [str(i + 1) for i in positions],
+    }
+
+
+def _stacks(label: str) -> bool:
+    """Tell whether a label may be written downwards: one character, or a few full-width ones."""
+    if len(label) <= 1 or label in _BLANKS:
+        return True
+    return len(label) <= _STACK_CHARACTERS and width_units(label) == 2 * len(label)

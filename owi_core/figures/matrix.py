@@ -1,0 +1,223 @@
+"""A pattern as a matrix: paper to ink from 0 to 1, what the mask forbids hatched, leaks framed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from owi_core.figures.labels import column_axis, hovers, numbered, word_axis
+from owi_core.figures.text import FigureText
+from owi_core.figures.theme import (
+    ATTENTION_RANGE,
+    NOTE_SIZE,
+    TEXT_SIZE,
+    Theme,
+    axis,
+    base_figure,
+    colour_at,
+    height_for,
+    ink_on,
+    palette,
+    word_size,
+)
+
+_WRITTEN_TOKENS, _WRITTEN_WEIGHT = 12, 0.1
+# With fewer words than this the cells stop growing and the rest of the width stays empty.
+_LEAST_COLUMNS = 8
+
+
+def pattern_matrix(
+    pattern: np.ndarray,
+    mask: np.ndarray,
+    query_labels: Sequence[str],
+    key_labels: Sequence[str],
+    *,
+    query: int | None = None,
+    highest: float = ATTENTION_RANGE[1],
+    written: bool = True,
+    theme: Theme = "light",
+    text: FigureText | None = None,
+) -> go.Figure:
+    """Return one head's pattern; `query` marks a row, `written` puts numbers where they fit.
+
+    pattern: (T_q, T_k) weights, or other values from 0 to `highest`, which has the darkest ink.
+    mask: (T_q, T_k) bool, True = may attend.
+    A forbidden cell is hatched; one that is not 0 keeps its colour and is framed as a leak.
+    """
+    text = text or FigureText()
+    check_shapes(pattern, mask, query_labels, key_labels)
+    n_query, n_key = pattern.shape
+    figure = base_figure(theme, height_for(n_query, extra=130))
+    nothing = _cell_hover(text, text.forbidden)
+    figure.add_traces(
+        [
+            forbidden_cells(pattern, mask, theme, nothing, text.forbidden),
+            weight_cells(pattern, mask, theme, _cell_hover(text), text.weight),
+            _hatch(mask, theme),
+            _leak_frames(pattern, mask, theme, text),
+        ]
+    )
+    if written and max(n_query, n_key) <= _WRITTEN_TOKENS:
+        figure.add_trace(_written(pattern, highest, theme))
+    figure.data[1].update(zmax=highest, showscale=True, colorbar=_scale(text, highest))
+    # Cells lie on the lower axes, so that hatches and frames on the upper ones are seen.
+    figure.update_traces(xaxis="x2", yaxis="y2", selector={"type": "scatter"})
+    figure.update_layout(_axes(query_labels, key_labels, theme, text))
+    if query is not None:
+        figure.add_shape(_row_frame(query, n_key, theme))
+    return figure
+
+
+def check_shapes(
+    pattern: np.ndarray, mask: np.ndarray, query_labels: Sequence[str], key_labels: Sequence[str]
+) -> None:
+    """Raise ValueError unless the last two axes of pattern, mask and labels are (T_q, T_k)."""
+    expected = (len(query_labels), len(key_labels))
+    for name, array in (("pattern", pattern), ("mask", mask)):
+        if array.shape[-2:] != expected:
+            raise ValueError(
+                f"{name} has shape {array.shape} and the labels are {expected}: they must agree"
+            )
+
+
+def weight_cells(
+    pattern: np.ndarray, mask: np.ndarray, theme: Theme, hovertemplate: str, name: str
+) -> go.Heatmap:
+    """Return the cells with a weight: those that are allowed, and leaks; the rest is a gap."""
+    return go.Heatmap(
+        z=np.where(mask | (pattern != 0), pattern, np.nan),
+        zmin=ATTENTION_RANGE[0],
+        zmax=ATTENTION_RANGE[1],
+        colorscale=[list(stop) for stop in palette(theme).ramp],
+        showscale=False,
+        xgap=1,
+        ygap=1,
+        hoverongaps=False,
+        hovertemplate=hovertemplate,
+        name=name,
+    )
+
+
+def forbidden_cells(
+    pattern: np.ndarray, mask: np.ndarray, theme: Theme, hovertemplate: str, name: str
+) -> go.Heatmap:
+    """Return the cells that the mask keeps at exactly 0, in a grey that no weight has."""
+    grey = palette(theme).forbidden
+    return go.Heatmap(
+        z=np.where(mask | (pattern != 0), np.nan, 0.0),
+        zmin=0,
+        zmax=1,
+        colorscale=[[0, grey], [1, grey]],
+        showscale=False,
+        xgap=1,
+        ygap=1,
+        hoverongaps=False,
+        hovertemplate=hovertemplate,
+        name=name,
+    )
+
+
+def _cell_hover(text: FigureText, note: str = "") -> str:
+    value = note or f"{text.weight} <b>%{{z:.3f}}</b>"
+    return f"{text.query}: <b>%{{y}}</b><br>{text.key}: <b>%{{x}}</b><br>{value}<extra></extra>"
+
+
+def _hatch(mask: np.ndarray, theme: Theme) -> go.Scatter:
+    """Return two strokes for every forbidden cell, one line trace for all of them."""
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for i, j in np.argwhere(~mask).tolist():
+        xs += [j - 0.5, j + 0.5, None, j - 0.5, j, None, j, j + 0.5, None]
+        ys += [i + 0.5, i - 0.5, None, i, i - 0.5, None, i + 0.5, i, None]
+    return _line(xs, ys, palette(theme).hatch, 1, "hatch")
+
+
+def _leak_frames(
+    pattern: np.ndarray, mask: np.ndarray, theme: Theme, text: FigureText
+) -> go.Scatter:
+    """Return a frame round every forbidden cell that is not 0."""
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for i, j in np.argwhere(~mask & (pattern != 0)).tolist():
+        xs += [j - 0.42, j + 0.42, j + 0.42, j - 0.42, j - 0.42, None]
+        ys += [i - 0.42, i - 0.42, i + 0.42, i + 0.42, i - 0.42, None]
+    return _line(xs, ys, palette(theme).leak, 2.5, text.leak)
+
+
+def _written(pattern: np.ndarray, highest: float, theme: Theme) -> go.Scatter:
+    """Return the values that matter as text, each in the ink that its cell needs."""
+    cells = np.argwhere(pattern >= _WRITTEN_WEIGHT * highest).tolist()
+    values = [float(pattern[i, j]) for i, j in cells]
+    return go.Scatter(
+        x=[j for _, j in cells],
+        y=[i for i, _ in cells],
+        mode="text",
+        text=[f"{value:.2f}" if value < 10 else f"{value:.0f}" for value in values],
+        textfont={
+            "size": NOTE_SIZE,
+            "color": [ink_on(colour_at(palette(theme).ramp, value / highest)) for value in values],
+        },
+        hoverinfo="skip",
+        name="values",
+    )
+
+
+def _line(
+    xs: list[float | None], ys: list[float | None], colour: str, width: float, name: str
+) -> go.Scatter:
+    # Not SVG simplified: simplification would drop strokes of small cells.
+    line = {"color": colour, "width": width, "simplify": False}
+    return go.Scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", name=name)
+
+
+def _axes(
+    query_labels: Sequence[str], key_labels: Sequence[str], theme: Theme, text: FigureText
+) -> dict[str, Any]:
+    """Return four axes: x and y feed the hover box; x2 and y2 lie on them and print the words."""
+    n_query, n_key = len(query_labels), len(key_labels)
+    font = {"tickfont": {"size": word_size(max(n_query, n_key))}}
+    columns = column_axis(key_labels, word_size(n_key))
+    rows = word_axis(query_labels) | {"ticktext": numbered(query_labels, columns)}
+    x_range, y_range = [-0.5, max(n_key, _LEAST_COLUMNS) - 0.5], [n_query - 0.5, -0.5]
+    whole = axis(theme, showticklabels=False)
+    return {
+        "xaxis": whole | word_axis(key_labels) | {"ticktext": hovers(key_labels), "range": x_range},
+        "yaxis": whole
+        | word_axis(query_labels)
+        | {"ticktext": hovers(query_labels), "range": y_range},
+        "xaxis2": axis(theme, text.key, side="top", **columns, **font)
+        | {"overlaying": "x", "matches": "x", "range": x_range},
+        "yaxis2": axis(theme, text.query, side="left", **rows, **font)
+        | {"overlaying": "y", "matches": "y", "range": y_range},
+        "margin": {"l": 8, "r": 12, "t": 70, "b": 60, "pad": 4},
+    }
+
+
+def _scale(text: FigureText, highest: float) -> dict[str, Any]:
+    return {
+        "orientation": "h",
+        "title": {"text": text.weight, "side": "top", "font": {"size": TEXT_SIZE}},
+        "thickness": 8,
+        "len": 0.5,
+        "y": 0,
+        "yanchor": "top",
+        "ypad": 8,
+        "tickvals": [0, highest / 2, highest],
+        "ticktext": [f"{value:.3g}" for value in (0, highest / 2, highest)],
+        "outlinewidth": 0,
+    }
+
+
+def _row_frame(query: int, n_key: int, theme: Theme) -> dict[str, Any]:
+    return {
+        "type": "rect",
+        "xref": "x2",
+        "yref": "y2",
+        "x0": -0.5,
+        "x1": n_key - 0.5,
+        "y0": query - 0.5,
+        "y1": query + 0.5,
+        "line": {"color": palette(theme).ink, "width": 2},
+        "fillcolor": "rgba(0,0,0,0)",
+    }

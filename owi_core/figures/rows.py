@@ -1,0 +1,304 @@
+"""One query's attention row as bars: two sentences on one scale, and their signed difference."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any, Literal
+
+import numpy as np
+import plotly.graph_objects as go
+
+from owi_core.figures.labels import (
+    MAX_TICK_UNITS,
+    as_typed,
+    hover,
+    hovers,
+    tick,
+    width_units,
+    word_axis,
+)
+from owi_core.figures.text import FigureText
+from owi_core.figures.theme import (
+    NOTE_SIZE,
+    WORD_SIZE,
+    Theme,
+    axis,
+    base_figure,
+    height_for,
+    ink_on,
+    line_axis,
+    palette,
+    signed_axis,
+    word_size,
+)
+
+_PHONE_PX = 330
+Pair = tuple[int | None, int | None]
+# Limits that a difference axis may take, so that small differences stay visible and comparable.
+_LIMITS = (0.05, 0.1, 0.25, 0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class NamedRow:
+    """A query's row: labels and weights (T,), which sentence it is, and where the query stands.
+
+    allowed: (T,) bool, True = the query may attend there; None = everywhere.
+    """
+
+    name: str
+    labels: Sequence[str]
+    weights: np.ndarray
+    identity: Literal["A", "B"] = "A"
+    query: int | None = None
+    allowed: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if np.shape(self.weights) != (len(self.labels),):
+            raise ValueError(
+                f"weights have shape {np.shape(self.weights)} and there are "
+                f"{len(self.labels)} labels: give one weight a label"
+            )
+
+
+def row_bars(
+    rows: Sequence[NamedRow], *, theme: Theme = "light", text: FigureText | None = None
+) -> go.Figure:
+    """Return the rows side by side as bars on one scale from 0 to 1, a line for every word."""
+    text = text or FigureText()
+    longest = max(len(row.labels) for row in rows)
+    figure = base_figure(theme, height_for(longest))
+    figure.update_layout(bargap=0.3, barmode="overlay")
+    gap = _gap(rows, word_size(longest))
+    width = (1 - gap * (len(rows) - 1)) / len(rows)
+    for number, row in enumerate(rows):
+        suffix = "" if number == 0 else str(number + 1)
+        left = number * (width + gap)
+        figure.update_layout(
+            {
+                f"xaxis{suffix}": _weight_axis(theme, text.weight)
+                | {"domain": [left, left + width], "anchor": f"y{suffix}"},
+                f"yaxis{suffix}": _word_lines(theme, row, longest) | {"anchor": f"x{suffix}"},
+            }
+        )
+        figure.add_annotation(_panel_title(row, left, theme))
+        figure.add_traces(_row_traces(row, suffix, theme, text))
+    return figure
+
+
+def row_difference(
+    a_labels: Sequence[str],
+    a: np.ndarray,
+    b_labels: Sequence[str],
+    b: np.ndarray,
+    *,
+    theme: Theme = "light",
+    text: FigureText | None = None,
+) -> go.Figure:
+    """Return B − A word by word, diverging around 0; words in one sentence only stand alone.
+
+    a: (T_a,), b: (T_b,) attention weights.  Words are aligned in order by difflib.
+    """
+    text = text or FigureText()
+    pairs = aligned(a_labels, b_labels)
+    values = np.array([_signed(a, b, pair) for pair in pairs])
+    limit = symmetric_limit(values)
+    fills = [_side(value, theme) for value in values]
+    figure = base_figure(theme, height_for(len(pairs)))
+    figure.add_bar(
+        x=values,
+        y=list(range(len(pairs))),
+        orientation="h",
+        marker={"color": fills, "line": {"width": 0}},
+        text=["" if abs(value) < 0.005 else _signed_text(value, 2) for value in values],
+        **end_values(np.abs(values) >= limit / 2, fills),
+        customdata=[
+            [_pair_hover(a_labels, b_labels, pair), _signed_text(value, 3), _where(pair, text)]
+            for pair, value in zip(pairs, values, strict=True)
+        ],
+        hovertemplate="<b>%{customdata[0]}</b>, %{customdata[2]}<br>"
+        f"{text.difference} %{{customdata[1]}}<extra></extra>",
+    )
+    figure.update_layout(
+        bargap=0.3,
+        xaxis=_difference_axis(theme, f"A ←   {text.difference}   → B", limit),
+        yaxis=line_axis(theme, [_pair_label(a_labels, b_labels, pair) for pair in pairs]),
+    )
+    return figure
+
+
+def end_values(inside: np.ndarray, fills: Sequence[str]) -> dict[str, Any]:
+    """Return where a bar's number stands: in a long bar, in its contrasting ink, else beside it.
+
+    Beside a long bar the number would run into the words of the next panel on a phone.
+    """
+    return {
+        "textposition": ["inside" if fits else "outside" for fits in inside],
+        "insidetextanchor": "end",
+        "insidetextfont": {"color": [ink_on(fill) for fill in fills]},
+        "textangle": 0,
+        "constraintext": "none",
+        "cliponaxis": False,
+    }
+
+
+def aligned(a_labels: Sequence[str], b_labels: Sequence[str]) -> list[Pair]:
+    """Return position pairs: (i, j) for a word that both have, else (i, None) or (None, j).
+
+    Words are aligned in reading order first (difflib); of the rest, equal words that changed
+    places are paired too.  苹果 and 杯子 in one slot stay two words, each with its own weight.
+    """
+    matcher = SequenceMatcher(None, list(a_labels), list(b_labels), autojunk=False)
+    pairs: list[Pair] = []
+    for kind, a_low, a_high, b_low, b_high in matcher.get_opcodes():
+        if kind == "equal":
+            pairs += zip(range(a_low, a_high), range(b_low, b_high), strict=True)
+        else:
+            pairs += [(i, None) for i in range(a_low, a_high)]
+            pairs += [(None, j) for j in range(b_low, b_high)]
+    return _moved_words_paired(pairs, a_labels, b_labels)
+
+
+def symmetric_limit(values: np.ndarray) -> float:
+    """Return the smallest standard limit that holds every value on both sides of 0."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    return next((limit for limit in _LIMITS if largest <= limit), largest)
+
+
+def _gap(rows: Sequence[NamedRow], px: int) -> float:
+    """Return the share of the width between panels: room on a phone for the next panel's words."""
+    widest = max(width_units(label) for row in rows for label in row.labels)
+    return min(0.3, (min(widest, MAX_TICK_UNITS) * px / 2 + 12) / _PHONE_PX)
+
+
+def _moved_words_paired(
+    pairs: Sequence[Pair], a_labels: Sequence[str], b_labels: Sequence[str]
+) -> list[Pair]:
+    waiting = [j for i, j in pairs if i is None and j is not None]
+    paired: list[Pair] = []
+    for i, j in pairs:
+        moved = next((k for k in waiting if i is not None and b_labels[k] == a_labels[i]), None)
+        if i is not None and j is None and moved is not None:
+            waiting.remove(moved)
+            paired.append((i, moved))
+        else:
+            paired.append((i, j))
+    return [(i, j) for i, j in paired if i is not None or j in waiting]
+
+
+def _row_traces(row: NamedRow, suffix: str, theme: Theme, text: FigureText) -> list[go.Bar]:
+    colours = palette(theme)
+    weights = np.asarray(row.weights, dtype=float)
+    axes = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "orientation": "h"}
+    bars = go.Bar(
+        x=weights,
+        y=list(range(len(row.labels))),
+        name=as_typed(row.name),
+        marker={"color": getattr(colours, row.identity.lower()), "line": {"width": 0}},
+        text=[f"{weight:.2f}" if weight >= 0.005 else "" for weight in weights],
+        **end_values(weights >= 0.5, [getattr(colours, row.identity.lower())] * len(weights)),
+        customdata=hovers(row.labels),
+        hovertemplate=f"<b>%{{customdata}}</b><br>{text.weight} %{{x:.3f}}<extra></extra>",
+        **axes,
+    )
+    forbidden = [] if row.allowed is None else np.flatnonzero(~np.asarray(row.allowed)).tolist()
+    if not forbidden:
+        return [bars]
+    return [_forbidden_bars(row, forbidden, theme, text, axes), bars]
+
+
+def _forbidden_bars(
+    row: NamedRow, forbidden: list[int], theme: Theme, text: FigureText, axes: dict[str, Any]
+) -> go.Bar:
+    """Return hatched lines over the full scale where the mask lets the query see nothing."""
+    colours = palette(theme)
+    notes = [text.leak if row.weights[i] else text.forbidden for i in forbidden]
+    return go.Bar(
+        x=[1.0] * len(forbidden),
+        y=forbidden,
+        name=text.forbidden,
+        marker={
+            "color": "rgba(0,0,0,0)",
+            "line": {"width": 0},
+            "pattern": {"shape": "/", "fgcolor": colours.hatch, "size": 6, "solidity": 0.18},
+        },
+        customdata=[
+            [hover(row.labels[i], i), note] for i, note in zip(forbidden, notes, strict=True)
+        ],
+        hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",
+        **axes,
+    )
+
+
+def _word_lines(theme: Theme, row: NamedRow, longest: int) -> dict[str, Any]:
+    """Return the axis of words, the query in bold; short sentences keep the longest's scale."""
+    ticks = word_axis(row.labels)
+    ticks["ticktext"] = [
+        f"<b>{label}</b>" if i == row.query else label for i, label in enumerate(ticks["ticktext"])
+    ]
+    return axis(theme, **ticks, tickfont={"size": word_size(longest)}, range=[longest - 0.5, -0.5])
+
+
+def _weight_axis(theme: Theme, title: str) -> dict[str, Any]:
+    ticks = {"tickvals": [0, 0.5, 1], "ticktext": ["0", "0.5", "1"]}
+    return axis(theme, title, range=[0, 1.02], showgrid=True, **ticks)
+
+
+def _difference_axis(theme: Theme, title: str, limit: float) -> dict[str, Any]:
+    marks = [share * limit for share in (-1, -0.5, 0, 0.5, 1)]
+    ticks = {"tickvals": marks, "ticktext": [_signed_text(mark, 2) for mark in marks]}
+    return signed_axis(theme, title, range=[-1.05 * limit, 1.05 * limit], **ticks)
+
+
+def _panel_title(row: NamedRow, left: float, theme: Theme) -> dict[str, Any]:
+    colour = getattr(palette(theme), row.identity.lower())
+    return {
+        "text": f'<span style="color:{colour}">■</span> <b>{as_typed(row.name)}</b>',
+        "font": {"size": WORD_SIZE},
+        "x": left,
+        "y": 1,
+        "yshift": 8,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "showarrow": False,
+    }
+
+
+def _side(value: float, theme: Theme) -> str:
+    """Return the colour of the sentence that looks more."""
+    return palette(theme).a if value < 0 else palette(theme).b
+
+
+def _signed(a: np.ndarray, b: np.ndarray, pair: Pair) -> float:
+    i, j = pair
+    return float((0 if j is None else b[j]) - (0 if i is None else a[i]))
+
+
+def _signed_text(value: float, digits: int) -> str:
+    """Return a number with its sign; a value that rounds to nothing is a plain 0."""
+    if round(value, digits) == 0:
+        return "0"
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def _pair_label(a_labels: Sequence[str], b_labels: Sequence[str], pair: Pair) -> str:
+    i, j = pair
+    if i is not None and j is not None:
+        return tick(a_labels[i])
+    name, label = ("A", a_labels[i]) if i is not None else ("B", b_labels[j or 0])
+    return f'<span style="font-size:{NOTE_SIZE}px">{name}:</span> {tick(label)}'
+
+
+def _pair_hover(a_labels: Sequence[str], b_labels: Sequence[str], pair: Pair) -> str:
+    i, j = pair
+    if i is None or j is None:
+        return hover(a_labels[i], i) if i is not None else hover(b_labels[j or 0], j or 0)
+    return hover(a_labels[i], i) + ("" if i == j else f" → ({j + 1})")
+
+
+def _where(pair: Pair, text: FigureText) -> str:
+    i, j = pair
+    if i is None:
+        return text.only_b
+    return text.only_a if j is None else text.both
