@@ -1,0 +1,394 @@
+"""Model files: back exactly as saved, one shared matrix, and nothing but refusals for the rest."""
+
+import json
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import safetensors.torch
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from owi_core import checkpoints
+from owi_core.checkpoints import (
+    MAX_UPLOAD_BYTES,
+    Bundle,
+    from_bytes,
+    load,
+    save,
+    shipped,
+    shipped_names,
+    to_bytes,
+)
+from owi_core.errors import ModelFileError
+from tests.core.conftest import (
+    character_bundle,
+    global_generator_untouched,
+    refused,
+    sentences_of,
+    some_ids,
+    word_bundle,
+)
+
+BUNDLES: dict[str, Callable[[], Bundle]] = {
+    "characters": character_bundle,
+    "words": word_bundle,
+    "untied": lambda: character_bundle(tie_weights=False, head_bias=True),
+    "post, sinusoidal, no W_O": lambda: character_bundle(
+        norm="post", positions="sinusoidal", d_model=20, output_projection=False
+    ),
+    "none, bidirectional": lambda: character_bundle(positions="none", mask="bidirectional"),
+}
+GOOD = to_bytes(character_bundle())
+
+
+def header_of(data: bytes) -> dict[str, Any]:
+    length = int.from_bytes(data[:8], "little")
+    return json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["owi"])  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("name", BUNDLES)
+def test_a_model_comes_back_exactly_from_bytes_and_from_disk(name: str, tmp_path: Path) -> None:
+    bundle = BUNDLES[name]()
+    save(bundle, tmp_path / "new" / "folder")
+    ids = some_ids(3, 11)
+    for again in (from_bytes(to_bytes(bundle)), load(tmp_path / "new" / "folder")):
+        assert again.model.config == bundle.model.config
+        assert again.tokenizer.to_dict() == bundle.tokenizer.to_dict()
+        assert again.note == bundle.note
+        assert not again.model.training
+        weights = bundle.model.state_dict()
+        assert weights.keys() == again.model.state_dict().keys()
+        assert all(torch.equal(weights[n], t) for n, t in again.model.state_dict().items())
+        assert torch.equal(bundle.model(ids).logits, again.model(ids).logits)
+
+
+def test_saving_leaves_one_file_and_the_same_bytes_each_time(tmp_path: Path) -> None:
+    path = save(character_bundle(), tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["model.safetensors"]
+    assert path.read_bytes() == GOOD
+
+
+def test_tied_weights_are_one_object_after_loading_and_stored_once() -> None:
+    again = from_bytes(GOOD).model
+    assert again.lm_head.weight is again.embedding.weight
+    assert "lm_head.weight" not in safetensors.torch.load(GOOD)
+    with torch.no_grad():
+        again.embedding.weight[0, 0] = 7.0
+    assert again.lm_head.weight[0, 0] == 7.0
+
+
+def test_untied_weights_are_two_objects_after_loading() -> None:
+    again = from_bytes(to_bytes(character_bundle(tie_weights=False))).model
+    assert again.lm_head.weight is not again.embedding.weight
+
+
+def test_loading_leaves_the_global_generator_as_it_was() -> None:
+    with global_generator_untouched():
+        from_bytes(GOOD)
+
+
+def rewritten(header: object = None, tensors: dict[str, Tensor] | None = None) -> bytes:
+    """The good file with another header of ours, or other tensors."""
+    values = header_of(GOOD) if header is None else header
+    text = values if isinstance(values, str) else json.dumps(values)
+    return safetensors.torch.save(tensors or safetensors.torch.load(GOOD), {"owi": text})
+
+
+def test_a_second_copy_of_the_shared_matrix_is_taken_when_it_agrees() -> None:
+    tensors = safetensors.torch.load(GOOD)
+    tensors["lm_head.weight"] = tensors["embedding.weight"].clone()
+    again = from_bytes(rewritten(tensors=tensors)).model
+    assert again.lm_head.weight is again.embedding.weight
+
+
+@pytest.mark.parametrize("spoil", ["value", "shape", "no embedding"])
+def test_a_second_copy_that_conflicts_is_refused(spoil: str) -> None:
+    tensors = safetensors.torch.load(GOOD)
+    head = tensors["embedding.weight"].clone()
+    if spoil == "value":
+        head[3, 5] += 1e-3
+    if spoil == "shape":
+        head = head[:-1].clone()
+    if spoil == "no embedding":
+        del tensors["embedding.weight"]
+    with refused("tied_weights_conflict", ModelFileError):
+        from_bytes(rewritten(tensors=tensors | {"lm_head.weight": head}))
+
+
+def changed(name: str, change: Callable[[Tensor], Tensor]) -> bytes:
+    tensors = safetensors.torch.load(GOOD)
+    return rewritten(tensors=tensors | {name: change(tensors[name])})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.double(),
+        lambda t: t.bfloat16(),
+        lambda t: t.to(torch.int64),
+        lambda t: t.T.contiguous(),
+        lambda t: t[:-1].clone(),
+        lambda t: t[None].clone(),
+        lambda t: torch.zeros(0, 10**6),
+        lambda t: t * float("nan"),
+        lambda t: torch.where(t == t.max(), float("inf"), t),
+    ],
+)
+def test_a_tensor_of_another_kind_shape_or_without_a_value_is_refused(
+    change: Callable[[Tensor], Tensor],
+) -> None:
+    name = "blocks.1.mlp_in.weight"
+    with refused("model_misfit", ModelFileError, name=name):
+        from_bytes(changed(name, change))
+
+
+def test_a_tensor_too_many_or_too_few_is_refused() -> None:
+    tensors = safetensors.torch.load(GOOD)
+    with refused("model_misfit", name="blocks.9.extra"):
+        from_bytes(rewritten(tensors=tensors | {"blocks.9.extra": torch.zeros(1)}))
+    del tensors["norm_final.bias"]
+    with refused("model_misfit", name="norm_final.bias"):
+        from_bytes(rewritten(tensors=tensors))
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "code"),
+    [
+        ("model", header_of(GOOD)["model"] | {"n_head": 4}, "model_misfit"),
+        ("version", 2, "model_version"),
+        ("version", None, "model_version"),
+        ("version", "9" * 10_000, "model_version"),
+        ("model", None, "model_unreadable"),
+        ("model", [], "model_unreadable"),
+        ("model", {}, "model_unreadable"),
+        ("tokenizer", 3, "model_unreadable"),
+        ("tokenizer", {}, "vocabulary_unreadable"),
+        ("tokenizer", {"kind": "characters", "version": 1, "characters": ["a"]}, "model_misfit"),
+        ("note", "made by hand", "model_unreadable"),
+        ("note", {"loss": float("nan")}, "model_unreadable"),
+        ("note", {"loss": float("inf")}, "model_unreadable"),
+    ],
+)
+def test_a_header_that_does_not_fit_is_refused(part: str, value: object, code: str) -> None:
+    with refused(code, ModelFileError):
+        from_bytes(rewritten(header_of(GOOD) | {part: value}))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"d_model": 4095, "n_head": 5},
+        {"d_mlp": 16_384, "n_layer": 6},
+        {"d_model": 10**12},
+        {"d_model": -5},
+        {"n_layer": 10**9},
+        {"block_size": 4096},
+        {"vocab_size": 100_000},
+        {"n_head": 4},
+        {"dropout": float("nan")},
+        {"d_model": "35"},
+        {"x" * 100_000: 1},
+        {"mask": ["causal"]},
+        {"tie_weights": "no"},
+    ],
+)
+def test_settings_that_the_numbers_do_not_fit_are_refused_without_taking_memory(
+    settings: dict[str, Any],
+) -> None:
+    header = header_of(GOOD)
+    header["model"] |= settings
+    data = rewritten(header)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError) as caught:
+            from_bytes(data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000_000
+    assert all(len(sentence) < 300 for sentence in sentences_of(caught.value))
+
+
+def test_a_giant_is_never_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = []
+    real = checkpoints.Transformer
+
+    def watched(config: Any, rng: torch.Generator) -> Any:
+        model = real(config, rng)
+        built.append({p.device.type for p in model.parameters()})
+        return model
+
+    monkeypatch.setattr(checkpoints, "Transformer", watched)
+    header = header_of(GOOD)
+    header["model"] |= {"d_model": 4095, "d_mlp": 16_384, "n_layer": 6}
+    with refused("model_misfit"):
+        from_bytes(rewritten(header))
+    assert built == []
+
+
+def raw(header: str | bytes, body: bytes = b"") -> bytes:
+    text = header if isinstance(header, bytes) else header.encode()
+    return len(text).to_bytes(8, "little") + text + body
+
+
+def hostile(shape: str, offsets: str = "[0, 4]", dtype: str = "F32", more: str = "") -> bytes:
+    metadata = json.dumps({"owi": json.dumps(header_of(GOOD))})
+    tensor = f'{{"dtype": "{dtype}", "shape": {shape}, "data_offsets": {offsets}}}'
+    return raw(f'{{"__metadata__": {metadata}, "embedding.weight": {tensor}{more}}}', b"\0" * 4)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\0" * 7,
+        b"\xff" * 8,
+        b"\xff" * 64,
+        b"PK\x03\x04" + b"\0" * 100,
+        b"\x80\x04\x95" + b"\0" * 100,
+        raw("{}"),
+        raw("[]"),
+        raw("null"),
+        raw('{"__metadata__": {"owi": 3}}'),
+        raw('{"__metadata__": {"owi": "[]"}}'),
+        raw('{"__metadata__": {"owi": "' + "[" * 50_000 + '"}}'),
+        raw("[" * 100_000),
+        raw(b"\xff\xfe\xfd"),
+        raw("[" + "[]," * 1_000_000 + "[]]"),
+        (10**18).to_bytes(8, "little") + b"{}",
+        hostile("[1000000000000]"),
+        hostile("[99999999999999999999]"),
+        hostile("[0, 9223372036854775807]", "[0, 0]"),
+        hostile("[-1]"),
+        hostile("[1.5]"),
+        hostile('"all"'),
+        hostile("[1]", "[0, 1000000]"),
+        hostile("[1]", "[4, 0]"),
+        hostile("[1]", dtype="F4"),
+        hostile("[4]", dtype="F8_E4M3"),
+        hostile("[1]", dtype="NAN"),
+        hostile("[1]", more=', "embedding.weight": 3'),
+        hostile("[" + "1," * 5000 + "1]"),
+    ],
+)
+def test_a_hostile_file_is_refused_without_taking_memory(data: bytes) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError) as caught:
+            from_bytes(data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < len(data) + 20_000_000
+    assert all(sentences_of(caught.value))
+
+
+def read_or_refuse(data: bytes) -> Bundle | None:
+    """Return the bundle, or None after a refusal whose sentences can be written."""
+    try:
+        return from_bytes(data)
+    except ModelFileError as error:
+        assert all(sentences_of(error))  # noqa: PT017
+        return None
+
+
+@given(st.binary(max_size=300))
+def test_random_bytes_are_refused(data: bytes) -> None:
+    assert read_or_refuse(data) is None
+
+
+@given(st.integers(0, len(GOOD) - 1))
+def test_a_truncated_file_is_refused(length: int) -> None:
+    assert read_or_refuse(GOOD[:length]) is None
+
+
+@given(st.binary(min_size=1, max_size=50))
+def test_a_file_with_something_behind_it_is_refused(tail: bytes) -> None:
+    assert read_or_refuse(GOOD + tail) is None
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, len(GOOD) - 1) | st.integers(0, 3000),
+            st.integers(0, 7),
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_flipped_bits_give_a_model_that_runs_or_a_refusal(flips: list[tuple[int, int]]) -> None:
+    data = bytearray(GOOD)
+    for place, bit in flips:
+        data[place] ^= 1 << bit
+    bundle = read_or_refuse(bytes(data))
+    if bundle is not None:
+        assert to_bytes(bundle)
+        assert bundle.model(some_ids(1, 5)).logits.shape == (1, 5, bundle.tokenizer.vocab_size)
+
+
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=6,
+)
+
+
+@given(part=st.sampled_from(["version", "model", "tokenizer", "note"]), value=JSON)
+def test_any_part_of_the_header_gives_a_model_or_a_refusal(part: str, value: object) -> None:
+    bundle = read_or_refuse(rewritten(header_of(GOOD) | {part: value}))
+    assert bundle is None or to_bytes(bundle)
+
+
+@given(part=st.sampled_from(["model", "tokenizer"]), name=st.integers(0, 20), value=JSON)
+def test_any_setting_of_the_header_gives_a_model_or_a_refusal(
+    part: str, name: int, value: object
+) -> None:
+    header = header_of(GOOD)
+    names = sorted(header[part])
+    header[part][names[name % len(names)]] = value
+    bundle = read_or_refuse(rewritten(header))
+    assert bundle is None or to_bytes(bundle)
+
+
+def test_a_file_past_the_limit_is_refused_before_it_is_read() -> None:
+    data = bytes(MAX_UPLOAD_BYTES + 1)
+    with refused("model_too_large", ModelFileError, bytes=len(data), limit=MAX_UPLOAD_BYTES):
+        from_bytes(data)
+
+
+def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
+    with refused("model_not_found", ModelFileError, name="nothing"):
+        load(tmp_path / "nothing")
+    (tmp_path / "model.safetensors").mkdir()
+    with refused("model_not_found", ModelFileError, name=tmp_path.name):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "..", "../swap", "nothing", "/etc", "swap/../swap", "\0"])
+def test_a_model_that_did_not_come_with_the_app_is_refused(name: str) -> None:
+    with refused("model_unknown", ModelFileError, name=name):
+        shipped(name)
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_every_shipped_model_loads_and_names_its_command(name: str) -> None:
+    bundle = shipped(name)
+    assert bundle.note["command"].startswith("python -m owi_core run ")
+    assert len(to_bytes(bundle)) < MAX_UPLOAD_BYTES
+
+
+def test_a_model_is_read_without_what_only_the_meta_device_needs() -> None:
+    """Some 800 modules, 70 MB and two seconds at a server's first page."""
+    code = "import sys; from owi_core.checkpoints import shipped; shipped('swap')"
+    done = subprocess.run(
+        [sys.executable, "-c", code + "; sys.exit('sympy' in sys.modules)"], check=False
+    )
+    assert done.returncode == 0

@@ -1,0 +1,279 @@
+"""A figure's table holds the numbers that the figure was given, with the words beside them."""
+
+import csv
+import io
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from owi_core.figures import (
+    Curve,
+    CutEdge,
+    Line,
+    NamedRow,
+    Timed,
+    accuracy_lines,
+    accuracy_map,
+    attention_path,
+    cost_bars,
+    cost_curves,
+    influence_map,
+    knockout_bars,
+    loss_curve,
+    paired_curves,
+    path_edges,
+    pattern_matrix,
+    position_likeness,
+    position_table,
+    reach_panels,
+    row_bars,
+    row_difference,
+    row_over_training,
+    shares_by_temperature,
+    thumbnails,
+    time_by_length,
+)
+from owi_core.figures.page import figure_page
+from owi_core.figures.projection import NamedValue, length_bars, signed_bars
+from owi_core.figures.table import csv_bytes, figure_table
+from owi_core.figures.tying import NamedLine, edited_logits, gradient_rows, named_lines
+from tests.figures.conftest import SENTENCE, Pattern
+
+T = len(SENTENCE)
+MASK = np.tri(T, dtype=bool)
+# Numbers that no rounding leaves as they are, so that a shortened one is noticed.
+WEIGHTS = np.random.default_rng(3).dirichlet(np.ones(T), size=T)
+CAUSAL = MASK * WEIGHTS / (MASK * WEIGHTS).sum(-1, keepdims=True)
+STEPS, LOSSES = [0, 7, 20], [np.pi, np.e, 1 / 3]
+BY_NUMBER = {8: 1 / 7, 16: 2 / 7, 64: 6 / 7}
+
+
+def read_back(figure: go.Figure) -> pd.DataFrame:
+    """The table as a reader of CSV finds it; Python's own reader, which rounds no number."""
+    text = csv_bytes(figure_table(figure)).decode("utf-8-sig")
+    heading, *rows = csv.reader(io.StringIO(text, newline=""))
+    table = pd.DataFrame(rows, columns=heading)
+    for name in heading:
+        if name.split(":")[0] in ("x", "y", "value"):
+            table[name] = [float(cell or "nan") for cell in table[name]]
+    return table
+
+
+def column(table: pd.DataFrame, name: str) -> pd.Series:
+    """The column of that name, whatever title its axis adds."""
+    (found,) = [c for c in table if c == name or c.startswith(f"{name}: ")]
+    return table[found]
+
+
+def numbers(figure: go.Figure, name: str, series: str = "") -> list[float]:
+    """The numbers of a column, of one series where one is named."""
+    table = read_back(figure)
+    if series:
+        table = table[table["series"] == series]
+    return list(column(table, name))
+
+
+def test_matrix_gives_every_cell_with_both_words_and_tells_what_is_forbidden() -> None:
+    table = read_back(pattern_matrix(CAUSAL, MASK, SENTENCE, SENTENCE))
+    rebuilt = np.full((T, T), np.nan)
+    rebuilt[column(table, "y").astype(int), column(table, "x").astype(int)] = column(table, "value")
+    np.testing.assert_array_equal(rebuilt, CAUSAL)
+    forbidden = table["series"].str.startswith("forbidden")
+    assert forbidden.sum() == (~MASK).sum()
+    assert set(table["y text"]) == {f"{word} ({i + 1})" for i, word in enumerate(SENTENCE)}
+
+
+def test_a_leak_keeps_its_weight_in_the_table() -> None:
+    leaking = CAUSAL.copy()
+    leaking[0, 3] = 0.125
+    table = read_back(influence_map(leaking, MASK, SENTENCE))
+    cell = table[(column(table, "y") == 0) & (column(table, "x") == 3)]
+    assert list(column(cell, "value")) == [0.125]
+    assert not cell["series"].str.startswith("forbidden").any()
+
+
+def test_thumbnails_name_layer_head_and_word_of_every_cell(causal: Pattern) -> None:
+    pattern, mask = causal(2, 3, tokens=T)
+    table = read_back(thumbnails(pattern, mask, SENTENCE, SENTENCE))
+    assert len(table) == pattern.size
+    rows = table[table["y text"].eq("layer 2 · 它 (6)") & table["x text"].str.startswith("head 3")]
+    assert list(column(rows, "value")) == list(pattern[1, 2, -1])
+
+
+def test_rows_are_told_apart_by_their_names() -> None:
+    rows = [NamedRow("A", SENTENCE, WEIGHTS[0]), NamedRow("B", SENTENCE[:4], WEIGHTS[1, :4], "B")]
+    figure = row_bars(rows)
+    assert numbers(figure, "x", "A") == list(WEIGHTS[0])
+    assert numbers(figure, "x", "B") == list(WEIGHTS[1, :4])
+    assert list(read_back(figure)["y text"]) == SENTENCE + SENTENCE[:4]
+
+
+def test_difference_is_signed_and_whole() -> None:
+    figure = row_difference(SENTENCE, WEIGHTS[0], SENTENCE, WEIGHTS[1])
+    assert numbers(figure, "x") == list(WEIGHTS[1] - WEIGHTS[0])
+
+
+def test_loss_has_its_held_out_part_and_its_floor() -> None:
+    figure = loss_curve(STEPS, LOSSES, [(7, 1 / 3)], floor=1 / 9)
+    assert numbers(figure, "x", "training") == STEPS
+    assert numbers(figure, "y", "training") == LOSSES
+    assert numbers(figure, "y", "held out") == [1 / 3]
+    assert numbers(figure, "y", "floor") == [1 / 9]
+
+
+def test_row_over_training_gives_steps_and_words() -> None:
+    table = read_back(row_over_training(STEPS, WEIGHTS[:3], SENTENCE))
+    assert list(column(table, "value")) == list(WEIGHTS[:3].T.ravel())
+    assert list(column(table, "x")) == STEPS * T
+    assert list(table["y text"]) == [word for word in SENTENCE for _ in STEPS]
+
+
+def test_path_gives_every_read_at_full_precision() -> None:
+    pattern = np.stack([CAUSAL, CAUSAL])
+    table = read_back(attention_path(pattern, SENTENCE, T - 1))
+    reads = table[table["series"] == "weights"]
+    told = [float(weight) for weight in reads["note 3"]]
+    assert told == [edge.weight for edge in path_edges(pattern, T - 1)]
+
+
+def test_cuts_give_their_changes_and_name_the_control() -> None:
+    cuts = [CutEdge("它", 5, "苹果", 0, -1 / 3), CutEdge("它", 5, "的", 4, 1 / 7, control=True)]
+    table = read_back(knockout_bars(cuts))
+    assert list(column(table, "x")) == [-1 / 3, 1 / 7]
+    assert list(table["note 2"]) == ["cut edge", "control"]
+
+
+@pytest.mark.parametrize(
+    ("figure", "name", "expected"),
+    [
+        (lambda: position_table(WEIGHTS), "value", WEIGHTS.ravel()),
+        (lambda: position_likeness(np.eye(3)), "value", np.eye(3).ravel()),
+        (lambda: cost_bars(["a", "b"], [1 / 3, 7], x_title="t", unit="s"), "x", [1 / 3, 7]),
+        (lambda: signed_bars([NamedValue("a", -1 / 3)], "nats"), "x", [-1 / 3]),
+        (lambda: length_bars([NamedValue("a", 1 / 3)], "norm"), "x", [1 / 3]),
+        (
+            lambda: accuracy_map(
+                ["a", "b"], WEIGHTS[:2], WEIGHTS[:2] > 0,
+                x_title="d", value_title="v", unlinked="none",
+            ),
+            "value",
+            WEIGHTS[:2].ravel(),
+        ),
+        (
+            lambda: named_lines(
+                [NamedLine("a", list(zip(STEPS, LOSSES, strict=True)))], across="s", upward="l"
+            ),
+            "y",
+            LOSSES,
+        ),
+        (
+            lambda: edited_logits(
+                ["a"], [1 / 3], [2 / 3], [5 / 3], names=("b", "t", "u"), across="logit"
+            ),
+            "x",
+            [1 / 3, 2 / 3, 5 / 3],
+        ),
+        (
+            lambda: paired_curves(
+                STEPS, LOSSES, LOSSES[::-1], names=("a", "b"), x_title="x", y_title="y"
+            ),
+            "y",
+            LOSSES + LOSSES[::-1],
+        ),
+        (
+            lambda: time_by_length([Timed("a", BY_NUMBER)], x_title="T", y_title="ms"),
+            "y",
+            [1000 * value for value in BY_NUMBER.values()],
+        ),
+        (
+            lambda: accuracy_lines(
+                [Line("a", BY_NUMBER)], x_title="x", y_title="y", chance=1 / 3, chance_label="c"
+            ),
+            "y",
+            [*BY_NUMBER.values(), 1 / 3],
+        ),
+        (
+            lambda: cost_curves(
+                Curve("a", STEPS, LOSSES), Curve("b", STEPS, LOSSES), x_title="x", y_title="y"
+            ),
+            "y",
+            LOSSES * 2,
+        ),
+        (
+            lambda: shares_by_temperature([Curve("a", STEPS, LOSSES)], x_title="x", y_title="y"),
+            "y",
+            LOSSES,
+        ),
+    ],
+)  # fmt: skip
+def test_numbers_come_back_as_they_went_in(
+    figure: Callable[[], go.Figure], name: str, expected: list[float]
+) -> None:
+    assert numbers(figure(), name) == list(expected)
+
+
+def test_gradient_keeps_the_rows_that_get_nothing() -> None:
+    parts = np.array([[1.0, 0.0], [1 / 3, 100.0]])
+    table = read_back(
+        gradient_rows(
+            ["它", "b"], ["r", "s"], parts, names=("in", "out"), across="w", scale="log10"
+        )
+    )
+    assert list(column(table, "value"))[2:] == list(np.log10(parts[1]))
+    assert np.isnan(column(table, "value")[1])
+    assert list(table["note 3"])[:2] == ["1", "0"]
+
+
+def test_reach_names_kind_layer_and_place_of_every_pair() -> None:
+    reached = np.stack([np.stack([np.eye(3, dtype=bool), np.tri(3, dtype=bool)])] * 2)
+    table = read_back(reach_panels(reached, ["k", "l"], ["1", "2"], linked="yes", unlinked="no"))
+    assert len(table) == reached.size
+    panel = table[table["y text"].str.startswith("l (") & table["x text"].str.startswith("2 (")]
+    assert list(panel["note 1"].eq("yes")) == list(np.tri(3, dtype=bool).ravel())
+
+
+# A spreadsheet's file cannot hold a NUL, nor half a character.
+WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12)
+
+
+@example(["=1+1", "@x", "+a", "-b", "\r\n", "1,2", '"'])
+@given(st.lists(WORDS, min_size=1, max_size=5))
+def test_words_of_any_kind_make_a_file_that_reads_back_and_runs_no_formula(
+    words: list[str],
+) -> None:
+    weights = np.full(len(words), 1 / len(words))
+    figure = row_bars([NamedRow("A", words, weights)])
+    table = read_back(figure)
+    assert list(column(table, "x")) == list(weights)
+    notes = [str(note) for note in table["note 1"]]
+    assert all(note.endswith(f"({i + 1})") for i, note in enumerate(notes))
+    assert not any(note.startswith(("=", "+", "-", "@")) for note in notes)
+
+
+def test_file_opens_in_a_spreadsheet_with_its_chinese_intact() -> None:
+    raw = csv_bytes(figure_table(row_bars([NamedRow("A", SENTENCE, WEIGHTS[0])])))
+    assert raw.startswith(b"\xef\xbb\xbf")
+    assert "苹果" in raw.decode("utf-8-sig")
+
+
+def test_page_escapes_its_words_and_names_its_language() -> None:
+    page = figure_page(
+        row_bars([NamedRow("A", ["</script>", "它"], np.array([0.5, 0.5]))]),
+        title="<b>看谁</b>",
+        source="& here",
+        facts={"seed": "<0>"},
+        code="a < b",
+        lang="zh",
+        theme="dark",
+    )
+    assert '<html lang="zh-CN">' in page
+    assert '<meta charset="utf-8">' in page
+    assert "&lt;b&gt;看谁&lt;/b&gt;" in page
+    for told in ("&amp; here", "&lt;0&gt;", "a &lt; b"):
+        assert told in page
+    assert "</script>" not in page.split('id="figure"')[1].split("Plotly.newPlot", 1)[1][:400]

@@ -1,0 +1,59 @@
+"""All heads on one sheet: gutters are gaps, the hover box names layer, head and words."""
+
+import numpy as np
+
+from owi_core.figures import thumbnails
+from owi_core.figures.thumbnails import gutter_cells, tiled
+from tests.figures.conftest import SENTENCE, Pattern
+
+
+def test_every_panel_lies_in_its_place_with_gaps_between() -> None:
+    panels = np.arange(2 * 3 * 5 * 7, dtype=float).reshape(2, 3, 5, 7)
+    sheet = tiled(panels, 2)
+    assert sheet.shape == (2 * 5 + 2, 3 * 7 + 2 * 2)
+    np.testing.assert_array_equal(sheet[7:12, 18:25], panels[1, 2])
+    assert np.isnan(sheet[5:7]).all()
+    assert np.isnan(sheet[:, 7:9]).all()
+    assert np.isfinite(sheet).sum() == panels.size
+
+
+def test_the_sheet_holds_every_weight_and_marks_every_forbidden_cell(causal: Pattern) -> None:
+    pattern, mask = causal(2, 4, tokens=6)
+    forbidden, weights = thumbnails(pattern, mask, SENTENCE, SENTENCE).data
+    assert np.isfinite(weights.z).sum() == 2 * 4 * mask.sum()
+    assert np.isfinite(forbidden.z).sum() == 2 * 4 * (~mask).sum()
+    assert (weights.zmin, weights.zmax) == (0, 1)
+
+
+def test_a_leak_in_one_head_is_seen(causal: Pattern) -> None:
+    pattern, mask = causal(1, 2, tokens=6)
+    pattern[0, 1, 0, 5] = 0.4
+    _, weights = thumbnails(pattern, mask, SENTENCE, SENTENCE).data
+    assert weights.z[0, 6 + gutter_cells(6) + 5] == 0.4
+
+
+def test_hover_names_layer_head_words_and_value(causal: Pattern) -> None:
+    pattern, mask = causal(2, 4, tokens=6)
+    figure = thumbnails(pattern, mask, SENTENCE, SENTENCE)
+    cell = dict(zip(figure.layout.xaxis.tickvals, figure.layout.xaxis.ticktext, strict=True))
+    assert cell[7 * 2 + 2] == "head 3 · 苹果 (3)"
+    row = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
+    assert row[7 + 5] == "layer 2 · 它 (6)"
+    for part in ("%{x}", "%{y}", "%{z:.3f}"):
+        assert part in figure.data[1].hovertemplate
+
+
+def test_heads_and_layers_are_named_beside_the_sheet(causal: Pattern) -> None:
+    pattern, mask = causal(2, 4, tokens=6)
+    names = [note.text for note in thumbnails(pattern, mask, SENTENCE, SENTENCE).layout.annotations]
+    assert names == ["head 1", "head 2", "head 3", "head 4", "layer 1", "layer 2"]
+
+
+def test_many_heads_are_numbered_under_one_name(causal: Pattern) -> None:
+    pattern, mask = causal(6, 8, tokens=64)
+    figure = thumbnails(pattern, mask, "字" * 64, "字" * 64, selected=(5, 7))
+    assert [note.text for note in figure.layout.annotations][:8] == list("12345678")
+    assert figure.layout.xaxis.title.text == "head"
+    assert len(figure.data) == 2
+    frame = figure.layout.shapes[0]
+    assert (frame.x1 - frame.x0, frame.y1 - frame.y0) == (64, 64)
