@@ -1,0 +1,45 @@
+// Three things the frame needs of a browser and Streamlit does not do by itself.
+//
+// Theme: when the reader changes it, the components follow at once, but Python is not told; the
+// settled charts would keep the old colours. So the page is run again.
+//
+// Language: the document says which it is in, so that Chinese gets Chinese glyphs and a reading
+// voice speaks the right language.
+//
+// Links: what is being typed is sent when its field loses the focus. A tap on a link that leaves
+// the page in the same instant would overtake it, and Streamlit would come back to the old page
+// with the field empty. So a click that follows such a moment too closely waits a little.
+
+const SOON_MS = 100;
+
+export default function (component) {
+  const { parentElement, data, setTriggerValue } = component;
+  const state = stateOf(parentElement, listen);
+  document.documentElement.lang = data.lang;
+  const real = paletteFor(state.root, data.theme) === PALETTES.dark ? "dark" : "light";
+  if (real !== data.theme && real !== state.told) setTriggerValue("theme", real);
+  state.told = real;
+  return state.stop;
+}
+
+function listen(host) {
+  let leftAt = -Infinity;
+  const left = (event) => {
+    if (event.target.matches?.("input, textarea")) leftAt = performance.now();
+  };
+  const clicked = (event) => {
+    const link = event.target.closest?.("[data-testid=stPageLink] a");
+    const othersWay = event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0;
+    if (!link || othersWay || !event.isTrusted || performance.now() - leftAt > SOON_MS) return;
+    event.preventDefault();
+    event.stopPropagation();
+    setTimeout(() => link.click(), 2 * SOON_MS);
+  };
+  document.addEventListener("focusout", left, true);
+  document.addEventListener("click", clicked, true);
+  const stop = () => {
+    document.removeEventListener("focusout", left, true);
+    document.removeEventListener("click", clicked, true);
+  };
+  return { root: element("div", "", host), stop };
+}

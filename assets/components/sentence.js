@@ -1,0 +1,38 @@
+// A sentence in large words: over each its weight as a bar, a click chooses the word that looks.
+
+export default painter(build, draw);
+
+function draw({ root, row, data }) {
+  root.style.setProperty("--hue", `var(--owi-${data.colour === "B" ? "b" : "a"})`);
+  row.setAttribute("aria-label", data.text.sentence_label);
+  row.classList.toggle("small", data.labels.length > 24);
+  wordRow(row, data, "button");
+}
+
+function build(host) {
+  const root = element("div", "owi held", host);
+  const row = element("div", "words", root);
+  row.setAttribute("role", "group");
+  const state = { root, row };
+  row.addEventListener("click", (event) => choose(state, event.target));
+  row.addEventListener("keydown", (event) => move(state, event));
+  return state;
+}
+
+function indexOf(row, node) {
+  return [...row.children].indexOf(node.closest(".column"));
+}
+
+function choose({ row, setTriggerValue }, target) {
+  if (target.closest(".column")) setTriggerValue("chosen", indexOf(row, target));
+}
+
+/** Arrows move the focus from word to word; Enter and space are the button's own. */
+function move({ row }, event) {
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+  const next = row.children[indexOf(row, event.target) + step];
+  if (!next) return;
+  event.preventDefault();
+  next.querySelector(".word").focus();
+}

@@ -1,0 +1,58 @@
+"""Things to do later unless called off: one thread, however many are waiting."""
+
+import threading
+import time
+from collections.abc import Callable, Hashable
+
+
+class Deadlines:
+    """Calls functions when their time has come, from its own thread, which ends with `close`."""
+
+    def __init__(self) -> None:
+        self._due: dict[Hashable, tuple[float, Callable[[], None]]] = {}
+        self._changed = threading.Condition()
+        self._open = True
+        self._thread = threading.Thread(target=self._wait, name="owi-deadlines", daemon=True)
+        self._thread.start()
+
+    def set(self, key: Hashable, seconds: float, action: Callable[[], None]) -> None:
+        """Do it in so many seconds; another one under the same key replaces it."""
+        with self._changed:
+            self._due[key] = (time.monotonic() + seconds, action)
+            self._changed.notify()
+
+    def cancel(self, key: Hashable) -> None:
+        """Call it off, if it is still to come."""
+        with self._changed:
+            self._due.pop(key, None)
+
+    def close(self) -> None:
+        """Forget everything and end the thread."""
+        with self._changed:
+            self._open = False
+            self._changed.notify()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _wait(self) -> None:
+        while True:
+            with self._changed:
+                if not self._open:
+                    return
+                action = self._pop_ripe()
+                if action is None:
+                    self._changed.wait(self._seconds_left())
+            if action is not None:
+                action()
+
+    def _pop_ripe(self) -> Callable[[], None] | None:
+        for key, (moment, action) in self._due.items():
+            if moment <= time.monotonic():
+                del self._due[key]
+                return action
+        return None
+
+    def _seconds_left(self) -> float | None:
+        if not self._due:
+            return None
+        return max(0.0, min(moment for moment, _ in self._due.values()) - time.monotonic())

@@ -1,0 +1,289 @@
+"""A link to a view: query parameters that a reader can read, shorten, and write by hand.
+
+`/rows?v=1&lang=zh&pair=typed&text.A=…&layer=1&head=-1&end=1`: one parameter for each kept value,
+named by its key without the page; `run`, `run2` … and `trained` name recipes, their settings
+behind a dot. A link of ours ends with `end`: where `v` stands and `end` does not, it was cut.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+LINK_VERSION = 1
+VERSION, LANGUAGE, END, TRAINED = "v", "lang", "end", "trained"
+RUNS = ("run", "run2", "run3", "run4", "run5", "run6")
+TOKEN = "token"  # opens the status page; never part of a link of ours
+LESSON, AT, SAID, TEACH, HIDE = "lesson", "at", "said", "teach", "hide"
+# What a link says of a lesson and of how a page is shown; said: the choices made so far.
+TEACHING = {
+    LESSON: re.compile(r"[a-z0-9_-]{1,40}"),
+    AT: re.compile(r"[1-9][0-9]?"),
+    SAID: re.compile(r"[0-9-]{1,40}"),
+    TEACH: re.compile("1"),
+    HIDE: re.compile("controls"),
+}
+OWN = frozenset({VERSION, LANGUAGE, END, TOKEN, *TEACHING})  # names that no page and no run has
+RESERVED = OWN | {TRAINED, *RUNS}
+LONGEST_TEXT = 5_000
+LONGEST_LINK = 8_000  # servers and messengers cut longer ones
+_MOST_ITEMS, _DEEPEST = 500, 4
+_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
+_BOOLS = {"1": True, "true": True, "0": False, "false": False}
+_BROKEN = re.compile(r"\ufffd*(%[0-9A-Fa-f]?)?\Z")  # what is left of a character cut in two
+
+
+class MisfitError(ValueError):
+    """A value of another kind, outside its options or its bounds."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a value may be: one of `among`, or from `low` to `high` (the length of a text or list).
+
+    Of a list, each item is one of `among`.
+    """
+
+    among: Sequence[Any] | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A run as a link names it: the experiment, and its settings as they were written."""
+
+    experiment: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Link:
+    """What a link says, nothing of it checked against a page yet.
+
+    runs: by their name in the link.  values: by key without the page.  ignored: the names of what
+    makes no sense in any page.
+    """
+
+    version: str = ""
+    cut: bool = False
+    runs: Mapping[str, Recipe] = field(default_factory=dict)
+    trained: Recipe | None = None
+    values: Mapping[str, str] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def foreign(self) -> bool:
+        """Whether another version of the app made it."""
+        return self.version not in ("", str(LINK_VERSION))
+
+
+def teaching(params: Mapping[str, str]) -> dict[str, str]:
+    """Return what the parameters say of a lesson and of how the page is shown, if it makes sense.
+
+    Where in a lesson one is says nothing without the lesson.
+    """
+    sound = {
+        name: params[name]
+        for name, form in TEACHING.items()
+        if name in params and form.fullmatch(params[name])
+    }
+    if LESSON not in sound:
+        sound = {name: text for name, text in sound.items() if name not in (AT, SAID)}
+    return sound
+
+
+def read(params: Mapping[str, str]) -> Link:
+    """Return what query parameters say, in whatever state they are."""
+    names = [name for name in params if name != LANGUAGE]
+    version = params.get(VERSION, "")
+    cut = VERSION in params and END not in params
+    groups: dict[str, dict[str, str]] = {}
+    values: dict[str, str] = {}
+    for name in names:
+        head, _, setting = name.partition(".")
+        if head in RUNS or head == TRAINED:
+            groups.setdefault(head, {})[setting] = params[name]
+        elif name not in RESERVED:
+            values[name] = params[name]
+    last = names[-1] if names else ""
+    if cut and last in values:
+        values[last] = _BROKEN.sub("", values[last], count=1)
+    # Nobody knows which settings of a recipe were cut away: another run would be trained.
+    unsure = last.partition(".")[0] if cut else None
+    recipes = {
+        name: Recipe(settings[""], {k: v for k, v in settings.items() if k})
+        for name, settings in groups.items()
+        if "" in settings and name != unsure
+    }
+    known = {*recipes, *teaching(params)}
+    asked = (*groups, *(name for name in TEACHING if name in params))
+    ignored = tuple(name for name in asked if name not in known)
+    trained = recipes.pop(TRAINED, None)
+    return Link(version, cut, recipes, trained, values, ignored)
+
+
+def parse(text: str, default: Any) -> Any:
+    """Return what a text of a link means where a value like `default` stands; else MisfitError."""
+    if len(text) > LONGEST_TEXT or not _is_sound(text):
+        raise MisfitError(text[:40])
+    try:
+        return _parsed(text, default)
+    except (ValueError, KeyError, RecursionError):
+        raise MisfitError(text[:40]) from None
+
+
+def written(value: Any, default: Any) -> str | None:
+    """Return a value as a link holds it, so that `parse` gives it back; None where it cannot."""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(default, str) and isinstance(value, str):
+        return value
+    if isinstance(value, int | float) and isinstance(default, int | float):
+        return repr(value)
+    try:
+        _check_plain(value)
+    except MisfitError:
+        return None
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def fitted(value: Any, default: Any, limits: Limits) -> Any:
+    """Return the value if it is of its default's kind and within its limits; else MisfitError."""
+    value = _of_kind(value, default)
+    if limits.among is not None:
+        if isinstance(value, list | tuple):
+            value = type(value)(dict.fromkeys(_option(item, limits.among) for item in value))
+        else:
+            value = _option(value, limits.among)
+    size = len(value) if isinstance(value, str | list | tuple) else value
+    if isinstance(size, int | float):
+        low = -math.inf if limits.low is None else limits.low
+        high = math.inf if limits.high is None else limits.high
+        if not low <= size <= high:
+            raise MisfitError(str(value)[:40])
+    return value
+
+
+def nearest(value: Any, default: Any, limits: Limits) -> Any:
+    """Return the value, or what comes nearest to it within the limits: a bound, the default."""
+    try:
+        return fitted(value, default, limits)
+    except MisfitError:
+        pass
+    if limits.among is not None:
+        try:
+            return fitted(default, default, limits)
+        except MisfitError:
+            return next(iter(limits.among), default)
+    if isinstance(value, int | float) and isinstance(default, int | float) and _finite(value):
+        low, high = limits.low, limits.high
+        held = value if low is None else max(value, low)
+        held = held if high is None else min(held, high)
+        return type(default)(held)
+    return default
+
+
+def address(base: str, params: Iterable[tuple[str, str]]) -> str:
+    """Return the link: `base` with the parameters, `v` before them and `end` behind."""
+    pairs = [(VERSION, str(LINK_VERSION)), *params, (END, "1")]
+    asked = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in pairs)
+    bare = base.partition("?")[0].partition("#")[0]
+    return f"{bare}/?{asked}" if not urlsplit(bare).path else f"{bare}?{asked}"
+
+
+def shortened(
+    base: str, params: Sequence[tuple[str, str]], longest: int = LONGEST_LINK
+) -> tuple[str, list[str]]:
+    """Return a link of at most `longest` characters, and the names of what was left out of it.
+
+    The longest values go first.
+    """
+    kept, left_out = dict(params), []
+    link = address(base, kept.items())
+    while len(link) > longest and kept:
+        name = max(kept, key=lambda each: len(quote(kept[each], safe="")))
+        del kept[name]
+        left_out.append(name)
+        link = address(base, kept.items())
+    return link, left_out
+
+
+def _parsed(text: str, default: Any) -> Any:
+    if isinstance(default, bool):
+        return _BOOLS[text.lower()]
+    if isinstance(default, int):
+        if _WHOLE.fullmatch(text) is None:
+            raise MisfitError(text[:40])
+        return int(text)
+    if isinstance(default, float):
+        return _of_kind(float(text), default)
+    if isinstance(default, str):
+        return text
+    if default is None:
+        return _plain_or_text(text)
+    if isinstance(default, list | tuple):
+        value = json.loads(text)
+        _check_plain(value)
+        return _of_kind(value, default)
+    raise MisfitError(text[:40])
+
+
+def _plain_or_text(text: str) -> Any:
+    """Return what JSON says; a word that was written by hand, without quotes, is that word."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    _check_plain(value)
+    return value
+
+
+def _of_kind(value: Any, default: Any) -> Any:
+    if default is None:
+        return value
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(default, float):
+        if number and _finite(value):
+            return float(value)
+    elif isinstance(default, list | tuple):
+        if isinstance(value, list | tuple):
+            return type(default)(value)
+    elif isinstance(value, type(default)) and isinstance(value, bool) == isinstance(default, bool):
+        return value
+    raise MisfitError(str(value)[:40])
+
+
+def _option(value: Any, among: Sequence[Any]) -> Any:
+    """Return the option that the value equals: True is no 1."""
+    for option in among:
+        if option == value and isinstance(option, bool) == isinstance(value, bool):
+            return option
+    raise MisfitError(str(value)[:40])
+
+
+def _check_plain(value: Any, depth: int = 0) -> None:
+    """Demand numbers, texts and lists of them, not too many and not too deep."""
+    if isinstance(value, list | tuple) and depth < _DEEPEST and len(value) <= _MOST_ITEMS:
+        for item in value:
+            _check_plain(item, depth + 1)
+        return
+    sound = isinstance(value, str) and len(value) <= LONGEST_TEXT and _is_sound(value)
+    plain = value is None or isinstance(value, bool) or sound
+    if not plain and not (isinstance(value, int | float) and _finite(value)):
+        raise MisfitError(str(type(value)))
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond every float
+        return False
+
+
+def _is_sound(text: str) -> bool:
+    """Whether the text can be sent to a browser: half a character cannot."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,0 +1,227 @@
+"""Which sentence a reading has earned: every finding is chosen by the values that were measured.
+
+Each function returns lines: a catalog key and its values.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from owi_core.corpora import PRONOUNS
+from owi_core.figures import signed
+from owi_core.probes.knockout import Edge
+from owi_core.probes.rows import entropy_nats
+from owi_core.readings import IDLE_NATS, Cut, Reading, row_gap
+from owi_core.record_file import SavedRecord
+
+Line = tuple[str, dict[str, Any]]
+Looked = Reading | SavedRecord  # what has a record, and a word that looks
+
+SHARP, FLAT = 0.3, 0.8  # shares of the greatest possible entropy
+DIRECT_MASS = 0.5
+ALIKE_NATS = 0.01  # two entropies this close are written alike, or nearly
+LEAST_PATH = 0.05  # the product of two weights
+
+
+def answer_line(reading: Reading) -> Line:
+    """What the model answers, or that it does not know and why."""
+    answer = reading.answer
+    if answer.reason == "next_character":
+        return "answer.next", _answer_values(reading)
+    if answer.known:
+        return "answer.known", _answer_values(reading)
+    return f"answer.{answer.reason}", _answer_values(reading)
+
+
+def would_line(reading: Reading) -> Line | None:
+    """What the model would have said, where it may not be believed."""
+    return None if reading.answer.known else ("answer.would", _answer_values(reading))
+
+
+def gaze_line(reading: Reading, layer: int, head: int | None) -> Line:
+    """Where the query's row looks in one layer and head, beside what the answer is."""
+    row = reading.record.row(reading.query, layer, head)
+    top, place = int(row.argmax()), reading.answer.antecedent
+    values = {
+        "query": reading.labels[reading.query],
+        "layer": layer + 1,
+        "top": reading.labels[top],
+        "top_mass": float(row[top]),
+        "word": reading.answer.word,
+        "mass": 0.0 if place is None else mass_on_word(reading, row),
+        **spread(reading, row),
+    }
+    if not reading.answer.known or place is None:
+        return "gaze.most", values
+    return ("gaze.direct" if values["mass"] >= DIRECT_MASS else "gaze.elsewhere"), values
+
+
+def spread(reading: Looked, row: NDArray[np.float32]) -> dict[str, float]:
+    """The entropy of a row and the greatest it could have, over the keys the query may see."""
+    allowed = int(reading.record.mask[reading.query].sum())
+    return {"entropy": entropy_nats(row), "flat": float(np.log(allowed)), "keys": allowed}
+
+
+def shape_of(reading: Looked, row: NDArray[np.float32]) -> str:
+    """Whether a row is "sharp", "between" or "flat", by its entropy."""
+    measured = spread(reading, row)
+    share = measured["entropy"] / measured["flat"] if measured["flat"] else 0.0
+    if share >= FLAT:
+        return "flat"
+    return "sharp" if share <= SHARP else "between"
+
+
+def proof_lines(reading: Reading, layer: int) -> list[Line]:
+    """What cutting the row's strongest edge did to the answer, beside a control and the dearest."""
+    cut = reading.cut(reading.strongest(layer))
+    if cut is None:
+        return [("proof.none", {"query": reading.labels[reading.query]})]
+    lines = [(f"proof.{cut.effect}", _cut_values(reading, cut))]
+    control = reading.cut(reading.control(cut.edge))
+    if control is not None:
+        lines.append(("proof.control", _cut_values(reading, control)))
+    dearest = dearest_cut(reading)
+    if dearest is not None and dearest.change_nats < min(cut.change_nats, 0) - IDLE_NATS:
+        lines.append(("proof.dearest", _cut_values(reading, dearest)))
+    return lines
+
+
+def dearest_cut(reading: Reading) -> Cut | None:
+    """The edge whose loss costs the answer most, in any layer."""
+    effects = reading.effects
+    if np.isnan(effects).all():
+        return None
+    layer, key = np.unravel_index(int(np.nanargmin(effects)), effects.shape)
+    return reading.cut(Edge(int(layer), reading.query, int(key)))
+
+
+def is_two_hop(reading: Reading) -> bool:
+    """Whether an answer is known and no layer looks straight at it."""
+    if not reading.answer.known or reading.answer.antecedent is None:
+        return False
+    record = reading.record
+    rows = [record.row(reading.query, layer) for layer in range(record.n_layer)]
+    return max(mass_on_word(reading, row) for row in rows) < DIRECT_MASS
+
+
+def path_line(reading: Reading) -> Line:
+    """By which word the answer may have come, if two strong looks in turn lead to it."""
+    pattern, query = reading.record.pattern.mean(axis=1), reading.query  # (L, T, T)
+    word, labels = reading.answer.word, reading.labels
+    values: dict[str, Any] = {"query": labels[query], "word": word}
+    meant = [i for i, label in enumerate(labels) if label == word and i != query]
+    steps = [
+        (float(pattern[late, query, via] * pattern[early, via, key]), late, early, via, key)
+        for late in range(1, len(pattern))
+        for early in range(late)
+        for via in range(len(labels))
+        for key in meant
+        if via not in (query, key)
+    ]
+    if not steps or max(steps)[0] < LEAST_PATH:
+        return "path.unclear", values
+    _, late, early, via, key = max(steps)
+    first, second = float(pattern[early, via, key]), float(pattern[late, query, via])
+    places = {"early": early + 1, "late": late + 1, "via": labels[via]}
+    return "path.via", values | places | {"first": first, "second": second}
+
+
+def mass_on_word(reading: Reading, row: NDArray[np.float32]) -> float:
+    """The row's mass on every token that is the answer's word."""
+    word, query = reading.answer.word, reading.query
+    places = [i for i, label in enumerate(reading.labels) if label == word and i != query]
+    return float(row[places].sum())
+
+
+def finding(a: Reading, b: Reading, layer: int, head: int | None) -> Line:
+    """What the two sentences show together."""
+    values = _pair_values(a, b, layer, head)
+    gap = row_gap(a, b)
+    if is_untrained(a):
+        rows = (reading.record.row(reading.query, layer, head) for reading in (a, b))
+        flat = all(shape_of(a, row) == "flat" for row in rows)
+        return ("finding.untrained_flat" if flat else "finding.untrained"), values
+    if gap is not None and gap == 0.0 and a.labels != b.labels:
+        cause = "causal" if _sees_no_later(a) else "other"
+        return f"finding.identical_{cause}", values | {"gap": gap}
+    if a.answer.known and b.answer.known:
+        return _both_known(a, b), values
+    lacking = [r for r in (a, b) if not set(PRONOUNS) & set(r.labels)]
+    if lacking:
+        side = "A" if lacking[0] is a else "B"
+        query = lacking[0].labels[lacking[0].query]
+        return "finding.no_pronoun", values | {"side": side, "query": query}
+    known = "one" if a.answer.known or b.answer.known else "none"
+    return f"finding.{known}_known_{_wider(values['entropy_a'], values['entropy_b'])}", values
+
+
+def is_untrained(reading: Reading) -> bool:
+    """Whether the model's own note says that it never made a step."""
+    params = reading.bundle.note.get("params")
+    return isinstance(params, dict) and params.get("steps") == 0
+
+
+def checks(readings: Iterable[Looked]) -> list[tuple[str, bool]]:
+    """What the records prove about themselves, as (code, held in all)."""
+    held: dict[str, bool] = {}
+    for reading in readings:
+        for check in reading.record.checks():
+            held[check.code] = held.get(check.code, True) and check.passed
+    return list(held.items())
+
+
+def _both_known(a: Reading, b: Reading) -> str:
+    if a.answer.word == b.answer.word:
+        return "finding.same_answer"
+    return "finding.moved_by_detour" if is_two_hop(a) or is_two_hop(b) else "finding.moved"
+
+
+def _wider(entropy_a: float, entropy_b: float) -> str:
+    """Which row is spread wider, if the entropies differ as they are written."""
+    if abs(entropy_a - entropy_b) < ALIKE_NATS:
+        return "alike"
+    return "b_wider" if entropy_b > entropy_a else "a_wider"
+
+
+def _sees_no_later(reading: Reading) -> bool:
+    return not reading.record.mask[reading.query, reading.query + 1 :].any()
+
+
+def _answer_values(reading: Reading) -> dict[str, Any]:
+    answer = reading.answer
+    return {
+        "query": reading.labels[reading.query],
+        "word": answer.word,
+        "p": answer.probability,
+        "other": answer.runner_up,
+        "q": answer.runner_up_probability,
+        "margin": answer.margin_nats,
+    }
+
+
+def _cut_values(reading: Reading, cut: Cut) -> dict[str, Any]:
+    return {
+        "layer": cut.edge.layer + 1,
+        "query": reading.labels[cut.edge.query],
+        "key": cut.word,
+        "weight": cut.weight,
+        "change": signed(cut.change_nats),
+        "word": reading.answer.word,
+    }
+
+
+def _pair_values(a: Reading, b: Reading, layer: int, head: int | None) -> dict[str, Any]:
+    rows = [reading.record.row(reading.query, layer, head) for reading in (a, b)]
+    spreads = [spread(reading, row) for reading, row in zip((a, b), rows, strict=True)]
+    return {
+        "query_a": a.labels[a.query],
+        "query_b": b.labels[b.query],
+        "word_a": a.answer.word,
+        "word_b": b.answer.word,
+        "entropy_a": spreads[0]["entropy"],
+        "entropy_b": spreads[1]["entropy"],
+        "flat": spreads[1]["flat"],
+        "layer": layer + 1,
+    }

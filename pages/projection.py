@@ -1,0 +1,107 @@
+"""The output projection: heads switched off, taken apart as a sum, and W_O left out."""
+
+from typing import NamedTuple
+
+import streamlit as st
+
+from owi_core.probes.ablation import Head
+from owi_core.readings import Reading
+from pages._ui import (
+    projection_faults,
+    projection_form,
+    projection_models,
+    projection_training,
+    projection_view,
+    projection_work,
+)
+from pages._ui.code import show_code
+from pages._ui.frame import Frame, footer, frame, guarded
+from pages._ui.projection_code import cut_code, parts_code
+from pages._ui.projection_models import Place
+from pages._ui.reading import model_stamp
+from pages._ui.seat import seat
+
+
+class Sentence(NamedTuple):
+    """A sentence as one model reads it, and the layer whose row is shown."""
+
+    model: str
+    place: Place
+    reading: Reading
+    layer: int
+
+
+def main() -> None:
+    page = frame("projection")
+    seat()
+    body(page)
+    with guarded(page.lang):
+        projection_training.show(page)
+    footer(page.lang)
+
+
+@st.fragment
+def body(page: Frame) -> None:
+    """All that a click on a word or a head draws anew."""
+    with guarded(page.lang):
+        projection_form.type_text(page)
+        sentence_box = st.container()
+        left, right = st.columns([2, 3])
+        with right:
+            model = projection_form.choose_model(page)
+        reading = projection_form.read(model)
+        with left:
+            layer = projection_form.choose_layer(page, reading)
+        with sentence_box:
+            projection_view.row_before(page, reading, layer)
+            projection_view.unsure(page, reading)
+        place = (model_stamp(model), reading.encoding.text, reading.query)
+        heads(page, Sentence(model, place, reading, layer))
+
+
+def heads(page: Frame, asked: Sentence) -> None:
+    """Switches for the heads, what they do to the answer, and what every part writes."""
+    place, reading, layer = asked.place, asked.reading, asked.layer
+    cut = projection_form.choose_heads(page, reading)
+    changed = projection_models.without(place, reading, cut)
+    projection_view.numbers(page, changed)
+    st.markdown(projection_view.told(page, projection_view.cut_line(changed, len(cut))))
+    if cut:
+        st.caption(page.t("row.after", layer=layer + 1))
+        on = projection_form.heads_on(layer, reading.record.n_head, cut)
+        projection_view.row(page, changed.after, layer, on, "projection.after")
+    effects = projection_models.effects(place, reading)
+    st.subheader(page.t("worth.title"), anchor=False)
+    for line in projection_view.sharing_lines(effects.singles, effects.together, effects.sharing):
+        st.markdown(projection_view.told(page, line))
+    projection_view.worth(page, effects, cut)
+    show_code(page, cut_code(asked.model, reading, cut))
+    with guarded(page.lang):
+        taken_apart(page, asked, cut)
+    with guarded(page.lang):
+        projection_faults.show(page, place, reading, layer)
+
+
+def taken_apart(page: Frame, asked: Sentence, cut: tuple[Head, ...]) -> None:
+    """The equality, what heads look at, read and write, and one word's logit as a sum."""
+    place, reading, layer = asked.place, asked.reading, asked.layer
+    st.subheader(page.t("sum.title"), anchor=False)
+    projection_work.equality(page, projection_models.errors(place, reading, cut))
+    found = projection_models.parts(place, reading, cut)
+    work = projection_models.work(place, reading, cut, layer)
+    query = reading.labels[reading.query]
+    st.markdown(page.t.markdown("table.title", query=query, layer=layer + 1))
+    projection_work.table(page, reading, work, found, layer, cut)
+    st.caption(page.t("table.about"))
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown(page.t.markdown("lengths.title", query=query))
+        projection_work.lengths(page, found, cut)
+    with right:
+        word = projection_work.choose_word(page, reading, found)
+        projection_work.shares(page, found.shares(word), cut)
+    st.caption(page.t("shares.frozen"))
+    show_code(page, parts_code(asked.model, reading, word))
+
+
+main()

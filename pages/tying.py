@@ -1,0 +1,71 @@
+"""The lab of shared weights: one matrix at both ends, proved, touched, counted, and trained."""
+
+import streamlit as st
+
+from owi_core.experiments.tying import NAME
+from pages._ui import run_panel, tying_form, tying_results, tying_touch, tying_view
+from pages._ui.code import show_code
+from pages._ui.frame import Frame, footer, frame, guarded
+from pages._ui.run_panel import latest_run
+from pages._ui.runs import Run
+from pages._ui.state import keep, renew
+from pages._ui.tying_code import run_code
+from pages._ui.tying_models import SHIPPED
+from pages._ui.tying_touch import OWN, edits_key
+
+
+def main() -> None:
+    page = frame("tying")
+    run = latest_run(NAME)
+    source = choose_source(page, run)
+    with guarded(page.lang):
+        tying_view.proof(page, source)
+    with guarded(page.lang):
+        st.subheader(page.t("touch.title"), anchor=False)
+        st.markdown(page.t("touch.about"))
+        tying_touch.touch_it(page, source)
+    with guarded(page.lang):
+        st.subheader(page.t("size.title"), anchor=False)
+        tying_view.sizes(page, source)
+    st.subheader(page.t("train.title"), anchor=False)
+    with guarded(page.lang):
+        values = tying_form.choose(page)
+        run = run_panel.run_lab(page, NAME, values, draw=tying_results.curves)
+        if run is not None:
+            show(page, run)
+    with guarded(page.lang):
+        st.subheader(page.t("near.title"), anchor=False)
+        tying_view.nearest(page, source)
+    footer(page.lang)
+
+
+def choose_source(page: Frame, run: Run | None) -> str:
+    """Return the model that is proved and touched: the app's, or the one just trained."""
+    if run_panel.result_of(run) is None or run is None or not run.has_model:
+        return SHIPPED
+    sources = {SHIPPED: SHIPPED, OWN: str(run.folder)}
+    renew("tying.source_of", run.id, "tying.source", edits_key(sources[OWN]))
+    chosen = st.segmented_control(
+        page.t("source.label"),
+        tuple(sources),
+        format_func=lambda name: tying_view.source_name(page, sources[name], SHIPPED),
+        required=True,
+        key=keep("tying.source", SHIPPED, among=tuple(sources)),
+    )
+    return sources[str(chosen)]
+
+
+def show(page: Frame, run: Run) -> None:
+    """The numbers of a run that came to its end."""
+    result = run_panel.result_of(run)
+    if result is None:
+        return
+    tying_results.numbers(page, result)
+    show_code(page, run_code(run.params))
+    tying_results.by_layer(page, result)
+    tying_results.moved(page, result)
+    tying_results.gradient(page, run, result)
+    tying_results.wrong_ways(page, run, result)
+
+
+main()
