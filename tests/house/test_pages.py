@@ -1,0 +1,225 @@
+"""Pages are thin, call the frame first, speak through catalogs and fetch nothing from outside."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.house.source import (
+    LANGUAGES,
+    ROOT,
+    Module,
+    app,
+    called_name,
+    catalog,
+    modules,
+    page_scripts,
+    where,
+)
+
+MOST_LINES = 120
+CHARTS = "pages._ui.charts"
+CJK = re.compile(r"[\u4e00-\u9fff]")
+# Markup, the app's name, a catalog's key, a file's name.
+NO_WORDS = re.compile(r"<[^>]*>|\bOWI\b|^[a-z_]+(\.[a-z_]*)+$", re.DOTALL)
+WORD = re.compile(r"[A-Za-z]{2,}")
+# What Streamlit prints: the first argument of these, and these keywords of any call.
+# fmt: off
+PRINTING = {
+    "button", "caption", "checkbox", "download_button", "error", "expander", "file_uploader",
+    "header", "help", "html", "info", "link_button", "markdown", "metric", "multiselect",
+    "number_input", "page_link", "pills", "popover", "radio", "segmented_control",
+    "select_slider", "selectbox", "slider", "spinner", "status", "subheader", "success",
+    "tabs", "text", "text_area", "text_input", "title", "toast", "toggle", "warning", "write",
+}
+# fmt: on
+PRINTED_KEYWORDS = {"label", "help", "placeholder", "caption", "body", "text", "page_title"}
+OPTIONS, RANGE = {"among"}, {"low", "high"}
+BOUNDS = dict.fromkeys(
+    ("multiselect", "pills", "radio", "segmented_control", "select_slider", "selectbox"), OPTIONS
+) | dict.fromkeys(("number_input", "slider"), RANGE)
+SCRIPTS = pytest.mark.parametrize("script", page_scripts(), ids=lambda module: module.name)
+
+
+def catalog_name(script: Module) -> str:
+    return "home" if script.name == "app" else script.path.stem
+
+
+def first_action(script: Module) -> ast.stmt:
+    """Return the first statement that runs when the page is opened."""
+    functions = {n.name: n for n in script.tree.body if isinstance(n, ast.FunctionDef)}
+    statement = next(s for s in script.tree.body if _acts(s))
+    call = getattr(statement, "value", None)
+    if isinstance(call, ast.Call) and called_name(call) in functions:
+        body = functions[called_name(call)].body
+        return next(s for s in body if not _is_docstring(s))
+    return statement
+
+
+def _acts(statement: ast.stmt) -> bool:
+    declares = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef | ast.AnnAssign
+    constant = isinstance(statement, ast.Assign) and all(
+        isinstance(target, ast.Name) and target.id.isupper() for target in statement.targets
+    )
+    return not (isinstance(statement, declares) or constant or _is_docstring(statement))
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+@SCRIPTS
+def test_a_page_calls_the_frame_first_with_its_own_name(script: Module) -> None:
+    call = getattr(first_action(script), "value", None)
+    assert isinstance(call, ast.Call)
+    assert called_name(call) == "frame"
+    assert isinstance(call.args[0], ast.Constant)
+    assert call.args[0].value == catalog_name(script)
+
+
+@SCRIPTS
+def test_a_page_is_thin(script: Module) -> None:
+    assert len(script.path.read_text("utf-8").splitlines()) <= MOST_LINES
+
+
+@SCRIPTS
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_a_page_names_itself_in_its_catalog(script: Module, lang: str) -> None:
+    words = catalog(lang, catalog_name(script))
+    assert {"page.title", "page.icon", "page.order", "page.question"} <= set(words)
+
+
+def printed(module: Module) -> Iterator[tuple[ast.AST, str]]:
+    """Yield the strings written out in the code that Streamlit would print."""
+    for call in module.calls():
+        if called_name(call) not in PRINTING or _speaks_itself(call):
+            continue
+        shown = call.args[:1] + [k.value for k in call.keywords if k.arg in PRINTED_KEYWORDS]
+        for node in shown:
+            for part in [node, *getattr(node, "values", [])]:
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    yield part, part.value
+
+
+def _speaks_itself(call: ast.Call) -> bool:
+    """Tell a translator's `t.markdown(key)` and a log's `_log.error(…)` from Streamlit's."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    name = getattr(owner, "attr", getattr(owner, "id", ""))
+    translated = isinstance(owner, ast.Call) and called_name(owner) == "translator"
+    return translated or name in {"t", "_log"}
+
+
+def test_no_page_prints_words_of_its_own() -> None:
+    found = [
+        f"{where(module, node)}: {text!r}"
+        for module in modules("app.py", "pages")
+        for node, text in printed(module)
+        if WORD.search(NO_WORDS.sub("", text))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_no_page_holds_chinese_outside_the_catalogs() -> None:
+    found = [
+        f"{where(module, node)}: {node.value!r}"
+        for module in modules("app.py", "pages")
+        for node in module.strings()
+        if CJK.search(str(node.value))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_no_icon_and_no_component_is_fetched_from_elsewhere() -> None:
+    files = [path for path in (ROOT / "assets" / "components").rglob("*") if path.is_file()]
+    files += [module.path for module in modules("app.py", "pages")]
+    files += list((ROOT / "assets" / "i18n").rglob("*.toml"))
+    for path in files:
+        text = path.read_text("utf-8").replace("http://www.w3.org/", "")
+        assert ":material/" not in text, path
+        assert not re.search(r"https?://|[\"'(]//", text) or path.suffix == ".py", path
+        assert "@import" not in text, path
+
+
+def test_no_random_number_can_reach_the_screen() -> None:
+    for module in modules("app.py", "pages", "owi_core/figures", "owi_core/record.py"):
+        names = {name.split(".")[0] for name in module.imports()}
+        assert not names & {"random", "secrets"}, module.name
+        drawn = [n for n in ast.walk(module.tree) if isinstance(n, ast.Attribute)]
+        assert not [where(module, n) for n in drawn if n.attr in {"random", "default_rng"}]
+
+
+def test_what_streamlit_is_about_to_drop_is_not_used() -> None:
+    for module in modules("app.py", "pages"):
+        text = module.path.read_text("utf-8")
+        assert not re.search(r"use_container_width|st\.experimental_|components\.v1|add_rows", text)
+
+
+def test_every_figure_is_drawn_with_its_exports_and_keeps_its_own_colours() -> None:
+    calls = [
+        (module, call)
+        for module in modules("app.py", "pages")
+        for call in module.calls()
+        if called_name(call) == "plotly_chart"
+    ]
+    assert [where(module, call) for module, call in calls if module.name != CHARTS] == []
+    (given,) = ({k.arg: ast.unparse(k.value) for k in call.keywords} for _, call in calls)
+    assert given["theme"] == "None"
+
+
+def test_what_a_widget_offers_bounds_what_is_kept_for_it() -> None:
+    """Streamlit fails on a value that a widget does not offer, and anyone may write a link."""
+    found = []
+    for module in modules("app.py", "pages"):
+        for call in module.calls():
+            needed = BOUNDS.get(called_name(call))
+            if needed is None or not is_streamlits(call):
+                continue
+            key = next((k.value for k in call.keywords if k.arg == "key"), None)
+            given = {k.arg for k in getattr(key, "keywords", ())}
+            if not (isinstance(key, ast.Call) and called_name(key) == "keep" and needed <= given):
+                found.append(f"{where(module, call)}: key=keep(…, {', '.join(sorted(needed))})")
+    assert found == [entry for entry in found if "frame.py" in entry], "\n".join(found)
+    assert len(found) == 1  # the switch of languages, which the address bar holds
+
+
+def is_streamlits(call: ast.Call) -> bool:
+    """Tell a widget from a helper of the same name."""
+    return isinstance(call.func, ast.Attribute)
+
+
+def test_a_default_that_is_nothing_says_what_else_there_is() -> None:
+    for module in modules("app.py", "pages"):
+        for call in module.calls():
+            default = call.args[1] if len(call.args) > 1 else None
+            if called_name(call) in {"keep", "held", "kept_value"}:
+                nothing = isinstance(default, ast.Constant) and default.value is None
+                among = {k.arg for k in call.keywords} & {"among", None}
+                assert not nothing or among, f"{where(module, call)}: among=…"
+
+
+# That torch.save and torch.load keep a shared matrix has to be seen, not believed: this module
+# tries them in memory, on its own bytes, with weights_only. No file and no user's bytes reach it.
+TRIES_TORCH_SAVE = "owi_core.probes.tie_proof"
+
+
+def test_what_tries_torch_save_reads_its_own_bytes_and_runs_no_code() -> None:
+    (module,) = modules("owi_core/probes/tie_proof.py")
+    (load,) = (call for call in module.calls() if ast.unparse(call.func) == "torch.load")
+    assert ast.unparse(load) == "torch.load(memory, weights_only=True)"
+    assert "memory = io.BytesIO()" in ast.unparse(module.tree)
+
+
+def test_nothing_is_pickled_and_nothing_hooks_into_a_model() -> None:
+    for module in app():
+        assert "pickle" not in module.imports(), module.name
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Attribute):
+                assert not re.match(r"register_.*hook", node.attr), where(module, node)
+                inner = node.value
+                torch_load = isinstance(inner, ast.Name) and (inner.id, node.attr) in {
+                    ("torch", "load"),
+                    ("torch", "save"),
+                }
+                allowed = module.name == TRIES_TORCH_SAVE
+                assert allowed or not torch_load, where(module, node)

@@ -1,0 +1,83 @@
+"""The house is in order: style, types, what is installed, and the lines that the README gives."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.house.source import ROOT, app, modules
+
+COMMANDS = {"ruff", "mypy"}  # run below, not imported
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]],
+    ids=["style", "format", "types"],
+)
+def test_the_tools_find_nothing(command: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_module_opens_with_a_sentence() -> None:
+    import ast
+
+    for module in app():
+        if module.tree.body:
+            assert ast.get_docstring(module.tree), module.name
+
+
+def required(file: str) -> dict[str, str]:
+    """Return the packages that a requirements file names, with their bounds."""
+    lines = (ROOT / file).read_text("utf-8").splitlines()
+    matches = [re.match(r"([A-Za-z][\w-]*)(.*)", line) for line in lines]
+    return {match[1]: match[2] for match in matches if match}
+
+
+def test_torch_comes_first_and_pinned() -> None:
+    assert next(iter(required("requirements.txt").items())) == ("torch", "==2.13.0")
+
+
+@pytest.mark.parametrize("file", ["requirements.txt", "requirements-test.txt"])
+def test_every_package_is_bounded(file: str) -> None:
+    for name, bounds in required(file).items():
+        assert "==" in bounds or "<" in bounds, name
+
+
+def test_every_package_is_used() -> None:
+    imported = {name.split(".")[0] for module in app() for name in module.imports()}
+    assert set(required("requirements.txt")) - imported == set()
+    tested = {name.split(".")[0] for module in modules("tests") for name in module.imports()}
+    assert set(required("requirements-test.txt")) - tested - COMMANDS == set()
+
+
+def readme_lines(word: str) -> list[str]:
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    return [line for line in lines if line.startswith("python3 -m venv") and word in line]
+
+
+@pytest.mark.parametrize("word", ["streamlit run app.py", "-m pytest"])
+def test_the_readme_gives_one_line_in_both_languages(word: str) -> None:
+    lines = readme_lines(word)
+    assert len(lines) == 2
+    assert len(set(lines)) == 1
+
+
+def test_ci_runs_the_very_line_of_the_readme() -> None:
+    script = (ROOT / ".ci" / "run").read_text("utf-8")
+    pattern = re.search(r"grep -m1 '([^']+)' README.md", script)
+    assert pattern
+    found = re.findall(pattern[1], (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert found[0] == readme_lines("-m pytest")[0]
+
+
+def test_the_tested_python_is_named_alike_everywhere() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    assert readme.count("Python 3.11") == 2
+    assert 'requires-python = ">=3.11"' in project
+    assert 'target-version = "py311"' in project

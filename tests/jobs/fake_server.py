@@ -1,0 +1,15 @@
+"""A server with one run under way, which prints its worker's process id and waits to be killed."""
+
+import sys
+import time
+
+from pages._ui.jobs import JobManager
+from pages._ui.limits import Limits
+from tests.jobs.conftest import plain_recipe, start_fake_worker
+
+if __name__ == "__main__":
+    manager = JobManager(plain_recipe, Limits(slots=1), start_fake_worker)
+    run = manager.submit("fake", {"gate": sys.argv[1]}, "a")
+    manager.wait(lambda: bool(run.losses), 10)
+    print(*manager.pids(), flush=True)
+    time.sleep(60)

@@ -1,0 +1,67 @@
+"""Pages opened as a reader opens them, from app.py on, and read back as text."""
+
+import json
+import re
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from streamlit.testing.v1 import AppTest
+
+from owi_core.assets import ASSETS
+
+APP = str(ASSETS.parent / "app.py")
+
+
+def opened(name: str, **query: str) -> AppTest:
+    """Start from app.py, as a page link needs, and go to the page."""
+    app = AppTest.from_file(APP, default_timeout=60)
+    app.query_params.update({"lang": "zh"} | query)
+    if name != "home":
+        app.switch_page(f"pages/{name}.py")
+    return app.run()
+
+
+def told(app: AppTest) -> str:
+    """Return all prose of the page's body as one text."""
+    return "\n".join(element.value for element in [*app.main.markdown, *app.main.caption])
+
+
+def reopened(name: str, link: str) -> AppTest:
+    """Open a page by a link in a session of its own."""
+    return opened(name, **dict(parse_qsl(urlsplit(link).query, keep_blank_values=True)))
+
+
+def shared_link(app: AppTest) -> str:
+    """Press the share button; return the link that the dialog shows."""
+    app.button(key="owi.share").click().run()
+    assert not app.exception
+    return str(component_data(app, "owi.share_link")["link"])
+
+
+def component_data(app: AppTest, key: str) -> Any:
+    """Return what a component of ours was given to draw."""
+    shown = _find(app._tree, key)
+    assert shown is not None
+    return json.loads(shown.proto.json)
+
+
+def kept_by(app: AppTest) -> dict[str, Any]:
+    """Return what the page holds, by key."""
+    view = app.session_state["owi.view"]
+    keys = [key for key in view.keys if key.startswith(f"{view.page}.")]
+    return {key: app.session_state[key] for key in keys}
+
+
+def calm(app: AppTest) -> AppTest:
+    """Demand that nothing unexpected happened."""
+    assert not app.exception
+    assert not [error.value for error in app.error if re.search("log|日志", error.value)]
+    return app
+
+
+def _find(block: Any, key: str) -> Any:
+    for child in getattr(block, "children", {}).values():
+        found = child if getattr(child, "key", None) == key else _find(child, key)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,37 @@
+"""The gallery: every card's link opens the state that it promises, and leaves nothing unused."""
+
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from owi_core.demos import DEMOS, Demo
+from pages._ui import links
+from pages._ui.gallery_view import KEY, parameters
+from pages._ui.i18n import translator
+from tests.pages.pages_under_test import calm, component_data, kept_by, opened
+
+LANGUAGES = pytest.mark.parametrize("lang", ["zh", "en"])
+
+
+@pytest.mark.parametrize("demo", DEMOS, ids=[demo.name for demo in DEMOS])
+def test_a_demos_link_opens_its_state_and_ignores_nothing(demo: Demo) -> None:
+    app = calm(opened(demo.page, **parameters(demo, "en")))
+    told = [caption.value for caption in app.main.caption if caption.value.startswith("🔗")]
+    assert told == []
+    kept, view = kept_by(app), app.session_state["owi.view"]
+    for name, text in demo.params:
+        key = f"{demo.page}.{name}"
+        assert links.written(kept[key], view.keys[key]) == text.replace(", ", ","), name
+
+
+@LANGUAGES
+def test_home_has_a_card_for_every_demo_with_its_link_and_its_numbers(lang: str) -> None:
+    cards = component_data(calm(opened("home", lang=lang)), KEY)["cards"]
+    t = translator(lang, "gallery")
+    assert [card["title"] for card in cards] == [t(f"demo.{demo.name}") for demo in DEMOS]
+    for card, demo in zip(cards, DEMOS, strict=True):
+        parts = urlsplit(card["href"])
+        assert parts.path == demo.page
+        assert dict(parse_qsl(parts.query)) == parameters(demo, lang)
+        assert any(character.isdigit() for character in card["told"])
+        assert "{" not in card["told"]

@@ -1,0 +1,173 @@
+"""A finding is said only when it was measured, and the opposite is said when it was not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from owi_core.checkpoints import shipped, shipped_names
+from owi_core.gallery import ready_pair
+from owi_core.readings import Reading, read, row_gap
+from pages._ui import say
+from pages._ui.i18n import LANGUAGES, translator
+
+PAIRS = ("nouns", "order", "verb", "fit_bidirectional", "fit_causal", "person")
+
+
+def both(name: str) -> tuple[Reading, Reading]:
+    pair = ready_pair(name)
+    assert pair is not None
+    if pair.model not in shipped_names():
+        pytest.fail(f"the model {pair.model} is not shipped")
+    bundle = shipped(pair.model)
+    return read(bundle, pair.a, pair.query_a), read(bundle, pair.b, pair.query_b)
+
+
+def with_row(reading: Reading, row: list[float]) -> Reading:
+    """Return the reading with another row of its query in every layer and head."""
+    pattern = reading.record.pattern.copy()
+    pattern[:, :, reading.query] = row
+    return replace(reading, record=replace(reading.record, pattern=pattern))
+
+
+def one_hot(length: int, place: int) -> list[float]:
+    return [float(i == place) for i in range(length)]
+
+
+def test_a_row_on_the_antecedent_is_called_direct_and_another_is_not() -> None:
+    a, _ = both("nouns")
+    T = len(a.labels)
+    assert say.gaze_line(with_row(a, one_hot(T, 2)), 0, None)[0] == "gaze.direct"
+    key, values = say.gaze_line(with_row(a, one_hot(T, 3)), 0, None)
+    assert key == "gaze.elsewhere"
+    assert (values["top"], values["mass"]) == (a.labels[3], 0.0)
+
+
+def test_shape_follows_the_entropy() -> None:
+    a, _ = both("nouns")
+    T = len(a.labels)
+    rows = {
+        "sharp": np.array(one_hot(T, 2)),
+        "between": np.array([0.25] * 4 + [0.0] * (T - 4)),
+        "flat": np.full(T, 1 / T),
+    }
+    assert {name: say.shape_of(a, row) for name, row in rows.items()} == {n: n for n in rows}
+
+
+def test_entropy_is_measured_against_the_keys_the_query_may_see() -> None:
+    pair = ready_pair("nouns")
+    assert pair is not None
+    reading = read(shipped("swap"), pair.a, 3)
+    spread = say.spread(reading, reading.record.row(3, 0))
+    assert spread["keys"] == 4
+    assert spread["flat"] == pytest.approx(np.log(4))
+
+
+def test_an_edge_is_praised_only_for_what_its_loss_costs() -> None:
+    a, _ = both("nouns")
+    edge = a.strongest()
+    assert edge is not None
+    for change, code in [(-6.0, "carries"), (-0.5, "helps"), (0.01, "idle"), (0.7, "hinders")]:
+        changed = replace(a)
+        effects = np.zeros((a.record.n_layer, len(a.labels)), np.float32)
+        effects[edge.layer, edge.key] = change
+        changed.__dict__["effects"] = effects
+        assert say.proof_lines(changed, edge.layer)[0][0] == f"proof.{code}"
+
+
+def test_an_edge_that_matters_more_than_the_strongest_is_named() -> None:
+    a, _ = both("nouns")
+    effects = np.zeros((a.record.n_layer, len(a.labels)), np.float32)
+    effects[0, 4] = -3.0
+    changed = replace(a)
+    changed.__dict__["effects"] = effects
+    lines = dict(say.proof_lines(changed, 1))
+    assert lines["proof.dearest"]["key"] == a.labels[4]
+    assert lines["proof.dearest"]["layer"] == 1
+
+
+def test_a_pair_with_two_answers_moves_directly_or_by_a_detour_as_measured() -> None:
+    a, b = both("nouns")
+    T = len(a.labels)
+    assert say.finding(a, b, 1, None)[0] == "finding.moved"
+    elsewhere = with_row(a, one_hot(T, 3))
+    assert say.finding(elsewhere, b, 1, None)[0] == "finding.moved_by_detour"
+    assert say.is_two_hop(elsewhere)
+
+
+def test_a_detour_names_the_word_it_came_by_and_only_where_there_is_one() -> None:
+    a, _ = both("nouns")
+    pattern = np.zeros_like(a.record.pattern)
+    pattern[:, :, :, 0] = 1
+    pattern[0, :, 3] = one_hot(len(a.labels), 2)
+    pattern[1, :, a.query] = one_hot(len(a.labels), 3)
+    led = replace(a, record=replace(a.record, pattern=pattern))
+    key, values = say.path_line(led)
+    assert (key, values["via"]) == ("path.via", a.labels[3])
+    assert (values["first"], values["second"]) == (1.0, 1.0)
+    for lang in LANGUAGES:
+        assert a.labels[3] in translator(lang, "rows").markdown(key, **values)
+    assert say.path_line(with_row(a, one_hot(len(a.labels), 0)))[0] == "path.unclear"
+
+
+def test_causal_rows_before_the_clue_are_identical_and_said_to_be() -> None:
+    a, b = both("fit_causal")
+    assert row_gap(a, b) == 0.0
+    assert say.finding(a, b, 0, None)[0] == "finding.identical_causal"
+    assert not a.answer.known
+    assert not b.answer.known
+
+
+def test_rows_that_differ_are_not_called_identical() -> None:
+    a, b = both("fit_bidirectional")
+    gap = row_gap(a, b)
+    assert gap is not None
+    assert gap > 0
+    assert not say.finding(a, b, 1, None)[0].startswith("finding.identical")
+
+
+def test_an_untrained_model_is_called_untrained_and_flat_only_when_flat() -> None:
+    a, b = both("untrained")
+    assert say.finding(a, b, 0, None)[0] == "finding.untrained_flat"
+    T = len(a.labels)
+    assert say.finding(with_row(a, one_hot(T, 0)), b, 0, None)[0] == "finding.untrained"
+
+
+def test_ambiguous_pair_tells_both_entropies_and_which_is_wider() -> None:
+    a, b = both("ambiguous")
+    for layer in range(a.record.n_layer):
+        key, values = say.finding(a, b, layer, None)
+        wider = "b" if b.entropy_nats(layer) > a.entropy_nats(layer) else "a"
+        assert key == f"finding.one_known_{wider}_wider"
+        assert values["entropy_b"] == pytest.approx(b.entropy_nats(layer))
+
+
+def test_sentence_without_a_pronoun_is_said_to_have_none() -> None:
+    a, b = both("article")
+    key, values = say.finding(a, b, 1, None)
+    assert (key, values["side"], values["query"]) == ("finding.no_pronoun", "B", b.labels[b.query])
+    assert say.answer_line(b)[0] == "answer.no_pronoun"
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_every_line_has_its_sentence_and_all_its_values(lang: str, name: str) -> None:
+    t = translator(lang, "rows")
+    a, b = both(name)
+    for layer in range(a.record.n_layer):
+        lines = [say.finding(a, b, layer, None)]
+        for reading in (a, b):
+            lines += [say.answer_line(reading), say.gaze_line(reading, layer, None)]
+            lines += say.proof_lines(reading, layer)
+        for key, values in lines:
+            assert t.markdown(key, **values)
+
+
+def test_rows_whose_entropies_are_written_alike_are_not_told_apart() -> None:
+    a, b = both("ambiguous")
+    T = len(a.labels)
+    nearly = [0.0001, *one_hot(T - 1, 2)]
+    key, values = say.finding(with_row(a, nearly), with_row(b, one_hot(T, 3)), 1, None)
+    assert key == "finding.one_known_alike"
+    for lang in LANGUAGES:
+        assert translator(lang, "rows").markdown(key, **values)

@@ -1,0 +1,146 @@
+"""The step page: numbers, sentences, mistakes and statements that follow what was measured."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from owi_core.experiments.mistakes import trials
+from owi_core.probes.derivation import CHAIN, Cell, derive, table
+from owi_core.probes.step import random_inputs, run_step
+from pages._ui import step_training
+from pages._ui.i18n import translator
+from pages._ui.step_text import formula, weighted_sum
+from pages._ui.step_view import CODE
+from tests.pages.pages_under_test import opened, told
+
+T = translator("zh", "step")
+
+
+def calm(app: AppTest) -> AppTest:
+    """Demand that nothing unexpected happened."""
+    assert not app.exception
+    assert not [error for error in app.error if "log" in error.value or "日志" in error.value]
+    return app
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_page_writes_every_output_as_its_sum_and_proves_it(lang: str) -> None:
+    app = calm(opened("step", lang=lang))
+    assert not app.error
+    pattern = run_step(random_inputs(42)).pattern[0].tolist()
+    for i, row in enumerate(pattern):
+        assert weighted_sum(i, row) in told(app)
+    assert "✗" not in told(app)
+    assert told(app).count("✓") == 4
+
+
+@pytest.mark.parametrize("section", ["row", "dynamic", "shuffle", "mistakes"])
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_every_closer_look_is_drawn_in_both_languages(section: str, lang: str) -> None:
+    app = opened("step", lang=lang)
+    app.segmented_control(key="step.section").set_value(section).run()
+    assert not [e for e in calm(app).error]
+
+
+def test_what_is_said_of_static_and_dynamic_is_what_was_measured() -> None:
+    app = opened("step")
+    app.segmented_control(key="step.section").set_value("dynamic").run()
+    assert T("dynamic.as_said") in told(calm(app))
+    assert T("dynamic.convolution", change="0.000") in told(app)
+
+
+def test_every_mistake_is_caught_and_without_it_the_check_passes() -> None:
+    app = opened("step")
+    app.segmented_control(key="step.section").set_value("mistakes").run()
+    for trial in trials(random_inputs(42)):
+        app.selectbox(key="step.mistake").set_value(trial.mistake)
+        app.toggle(key="step.mistake_on").set_value(True).run()
+        assert "检查没通过" in calm(app).warning[0].value
+        app.toggle(key="step.mistake_on").set_value(False).run()
+        assert "检查通过" in calm(app).success[0].value
+    assert "整除" in app.error[0].value
+
+
+def test_a_real_sentence_runs_through_a_trained_layer() -> None:
+    app = opened("step")
+    app.segmented_control(key="step.source").set_value("sentence").run()
+    assert not calm(app).error
+    assert "✗" not in told(app)
+    app.text_input(key="step.text").set_value("  ").run()
+    assert "空" in calm(app).error[0].value
+    app.text_input(key="step.text").set_value("苹果，" * 70).run()
+    assert calm(app).error
+
+
+@pytest.mark.parametrize("mask", ["causal", "padding"])
+@pytest.mark.parametrize(("tokens", "width", "heads"), [(2, 4, 1), (6, 8, 4), (4, 4, 2)])
+def test_every_size_is_drawn(mask: str, tokens: int, width: int, heads: int) -> None:
+    app = opened("step")
+    app.selectbox(key="step.mask").set_value(mask)
+    for name, value in (("tokens", tokens), ("width", width), ("heads", heads)):
+        app.segmented_control(key=f"step.{name}").set_value(value)
+    app.run()
+    assert not calm(app).error
+    assert "✗" not in told(app)
+
+
+def test_cooling_makes_a_row_sharp_and_heating_makes_it_flat() -> None:
+    app = opened("step")
+    app.segmented_control(key="step.query").set_value(2)
+    app.select_slider(key="step.temperature").set_value(0.1).run()
+    assert "很集中" in told(calm(app)).split("没训练过")[0]
+    app.select_slider(key="step.temperature").set_value(10.0).run()
+    assert "几乎是平的" in told(calm(app)).split("没训练过")[0]
+
+
+def test_every_cell_has_its_arithmetic_in_words_that_can_be_read() -> None:
+    record = run_step(random_inputs(1, n_head=2, mask="causal"))
+    for name in CHAIN:
+        for i, j in np.ndindex(table(record, name).shape):
+            lines = formula(derive(record, Cell(name, i, j)))
+            assert all(line and "nan" not in line for line in lines)
+
+
+def test_the_code_on_the_page_runs_and_gives_the_pages_numbers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    exec(CODE.format(seed=42, tokens=4, width=8, heads=2, mask="causal"), {})
+    errors = [float(word) for word in capsys.readouterr().out.split()]
+    assert len(errors) == 3
+    assert max(errors) < 1e-6
+
+
+def result(nats: list[list[float]], accuracy: float = 1.0) -> dict[str, Any]:
+    how = ["alone" if row[0] < -1 else "spare" for row in nats]
+    names = step_training.RELATIONS
+    return {
+        "accuracy": dict.fromkeys(names, accuracy),
+        "knock_out_nats": nats,
+        "weight_on_meant": [[0.5] * len(nats[0])] * 3,
+        "carried": how,
+    }
+
+
+def test_what_is_said_of_heads_and_relations_follows_the_table() -> None:
+    few, many = result([[-5.0]] * 3), result([[-5.0, 0.0, 0, 0]] * 3)
+    assert step_training._few_heads({4: many}) == "few_untried"
+    assert step_training._few_heads({4: many, 1: few}) == "few_suffice"
+    assert step_training._few_heads({1: result([[-5.0]] * 3, 0.4)}) == "few_suffer"
+
+
+@pytest.mark.parametrize(
+    ("none", "learned", "sinusoidal", "codes"),
+    [
+        (0.51, 0.72, 0.99, ("bag_guesses", "sinusoidal_sooner")),
+        (0.7, 0.99, 0.8, ("bag_between", "learned_sooner")),
+        (0.99, 0.99, 0.99, ("bag_learns", "kinds_alike")),
+    ],
+)
+def test_what_is_said_of_positions_follows_the_accuracies(
+    none: float, learned: float, sinusoidal: float, codes: tuple[str, str]
+) -> None:
+    accuracy = {"none": none, "learned": learned, "sinusoidal": sinusoidal}
+    assert step_training._about_positions(accuracy) == codes
+    assert all(T.has(f"positions.{code}") for code in codes)
