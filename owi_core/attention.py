@@ -48,14 +48,13 @@ class AttentionOutput(NamedTuple):
     """What one attention layer computed; all but `resid` is None on the fused path.
 
     resid: (B, T_q, d_model), what is added to the residual stream.
-    scores, pattern: (B, H, T_q, T_k).  heads: (B, H, T_q, d_model), each head's share of `resid`
-    through its slice of W_O; their sum plus the bias of W_O is `resid`.
+    scores, pattern: (B, H, T_q, T_k).  z: (B, H, T_q, D), what each head read, before W_O.
     """
 
     resid: Tensor
     scores: Tensor | None = None
     pattern: Tensor | None = None
-    heads: Tensor | None = None
+    z: Tensor | None = None
 
 
 class KeyValues:
@@ -111,7 +110,7 @@ class MultiHeadAttention(nn.Module):
         explicit: bool = False,
         temperature: float = 1.0,
     ) -> AttentionOutput:
-        """Return the layer's output; with `explicit` also scores, pattern and each head's share.
+        """Return the layer's output; with `explicit` also scores, pattern and what each head read.
 
         x_query: (B, T_q, d_model), x_key_value: (B, T_k, d_model).
         mask: bool, True = may attend, broadcast against (B, H, T_q, T_k).
@@ -155,6 +154,22 @@ class MultiHeadAttention(nn.Module):
         k, v = past.append(own_k, own_v)  # (B, H, T_k, D)
         return self._attend(q, k, v, mask, explicit, temperature)
 
+    def head_shares(self, z: Tensor) -> Tensor:
+        """Return what each head adds to the residual stream, (B, H, T, d_model).
+
+        z: (B, H, T, D).  Each head goes through its slice of W_O; the sum over heads, plus the bias
+        of W_O, is the layer's output.
+        Source: Elhage et al. 2021, A Mathematical Framework for Transformer Circuits.
+        """
+        B, H, T, D = z.shape
+        if self.w_o is None:
+            shares = z.new_zeros(B, H, T, H, D)
+            for h in range(H):
+                shares[:, h, :, h] = z[:, h]
+            return shares.view(B, H, T, H * D)
+        slices = self.w_o.weight.view(H * D, H, D)  # (d_model, H, D)
+        return torch.einsum("bhtd,mhd->bhtm", z, slices)  # (B, H, T, d_model)
+
     def _attend(
         self,
         q: Tensor,
@@ -180,7 +195,7 @@ class MultiHeadAttention(nn.Module):
         pattern = attention_pattern(scores, everywhere)  # (B, H, T_q, T_k)
         dropped = F.dropout(pattern, self._drop_rate, training=self.training)
         z = dropped @ v  # (B, H, T_q, D)
-        return AttentionOutput(self._project(z), scores, pattern, self._head_shares(z))
+        return AttentionOutput(self._project(z), scores, pattern, z)
 
     @property
     def _drop_rate(self) -> float:
@@ -194,13 +209,3 @@ class MultiHeadAttention(nn.Module):
         B, H, T, D = z.shape
         joined = z.transpose(1, 2).reshape(B, T, H * D)  # (B, T, d_model)
         return joined if self.w_o is None else self.w_o(joined)
-
-    def _head_shares(self, z: Tensor) -> Tensor:
-        B, H, T, D = z.shape
-        if self.w_o is None:
-            shares = z.new_zeros(B, H, T, H, D)
-            for h in range(H):
-                shares[:, h, :, h] = z[:, h]
-            return shares.view(B, H, T, H * D)
-        slices = self.w_o.weight.view(H * D, H, D)  # (d_model, H, D)
-        return torch.einsum("bhtd,mhd->bhtm", z, slices)  # (B, H, T, d_model)

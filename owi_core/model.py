@@ -22,14 +22,14 @@ Past = tuple[KeyValues, ...]  # one for each layer
 class ModelOutput(NamedTuple):
     """Logits (B, T, V), and from the explicit path what each layer's attention computed.
 
-    scores, pattern: (L, B, H, T, T_k).  heads: (L, B, H, T, d_model).  T_k is T, and with a past
-    the tokens of both.
+    scores, pattern: (L, B, H, T, T_k).  z: (L, B, H, T, d_head), what each head read, before W_O.
+    T_k is T, and with a past the tokens of both.
     """
 
     logits: Tensor
     scores: Tensor | None = None
     pattern: Tensor | None = None
-    heads: Tensor | None = None
+    z: Tensor | None = None
 
 
 def sinusoidal_positions(T: int, d_model: int) -> Tensor:
@@ -115,7 +115,7 @@ class Transformer(nn.Module):
         temperature: float = 1.0,
         past: Past | None = None,
     ) -> ModelOutput:
-        """Return the logits; with `explicit` also scores, pattern and each head's share.
+        """Return the logits; with `explicit` also scores, pattern and what each head read.
 
         ids: (B, T).  lengths: (B,) real tokens of each row; padding stands on the right.
         mask: bool, True = may attend; (T, T), or (L, B or 1, H or 1, T, T); default: the config's.
@@ -148,7 +148,7 @@ class Transformer(nn.Module):
             logits,
             torch.stack([a.scores for a in attended]),
             torch.stack([a.pattern for a in attended]),
-            torch.stack([a.heads for a in attended]),
+            torch.stack([a.z for a in attended]),
         )
 
     @property

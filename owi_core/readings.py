@@ -240,7 +240,7 @@ def _record(
     out = model(torch.tensor([encoding.ids]), explicit=True, temperature=temperature)
     assert out.scores is not None
     assert out.pattern is not None
-    assert out.heads is not None
+    assert out.z is not None
     record = AttentionRecord(
         text=encoding.text,
         query_tokens=encoding.labels,
@@ -249,7 +249,7 @@ def _record(
         key_spans=encoding.spans,
         scores=out.scores[:, 0].numpy(),
         pattern=out.pattern[:, 0].numpy(),
-        head_outputs=out.heads[:, 0].numpy(),
+        head_outputs=out.z[:, 0].numpy(),
         mask=model.default_mask(len(encoding.ids)).numpy(),
         training=model.training,
     )

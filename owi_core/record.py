@@ -33,7 +33,7 @@ class AttentionRecord:
     """What one sentence did inside one model.
 
     scores before the softmax and pattern after it: (L, H, T_q, T_k).
-    head_outputs: (L, H, T_q, d_model), what each head adds to the residual stream.
+    head_outputs: (L, H, T_q, d_head), what each head read, before W_O.
     mask: (T_q, T_k) bool, True = may attend.  spans: (start, end) of each token in `text`.
     grid: (rows, columns) when the tokens are patches of a picture.
     """

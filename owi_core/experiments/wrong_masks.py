@@ -93,7 +93,7 @@ class ZeroedAfterSoftmax(MultiHeadAttention):
         z = pattern @ v
         if not explicit:
             return AttentionOutput(self._project(z))
-        return AttentionOutput(self._project(z), scores, pattern, self._head_shares(z))
+        return AttentionOutput(self._project(z), scores, pattern, z)
 
 
 def wrong_mask(fault: str, config: ModelConfig, B: int, T: int) -> Tensor:

@@ -117,7 +117,7 @@ def sum_errors(model: Transformer, ids: Sequence[int]) -> tuple[SumError, ...]:
     for block, passed in zip(model.blocks, walk(model, ids), strict=True):
         x = _attention_input(block, passed)[None]
         output = block.attention(x, x, model.default_mask(len(ids))).resid[0]
-        summed = _heads(passed).sum(dim=0) + _bias(block)
+        summed = _heads(block, passed).sum(dim=0) + _bias(block)
         absolute = float((summed - output).abs().max())
         errors.append(SumError(absolute, absolute / max(float(output.abs().max()), 1e-30)))
     return tuple(errors)
@@ -137,7 +137,7 @@ def contributions(model: Transformer, ids: Sequence[int], position: int) -> Cont
     parts: list[Part] = [Part("words"), Part("places")]
     written = [words[position], places[position]]
     for layer, (block, passed) in enumerate(zip(model.blocks, passes, strict=True)):
-        for head, share in enumerate(_heads(passed)[:, position]):
+        for head, share in enumerate(_heads(block, passed)[:, position]):
             parts.append(Part("head", layer, head))
             written.append(share)
         parts += [Part("bias", layer), Part("mlp", layer)]
@@ -194,10 +194,10 @@ def _attention_input(block: Any, passed: LayerPass) -> Tensor:
     return x
 
 
-def _heads(passed: LayerPass) -> Tensor:
+def _heads(block: Any, passed: LayerPass) -> Tensor:
     """Return each head's share of the layer's output, (H, T, d_model)."""
-    assert passed.attended.heads is not None
-    return passed.attended.heads[0]
+    shares: Tensor = block.attention.head_shares(passed.attended.z)[0]
+    return shares
 
 
 def _bias(block: Any) -> Tensor:

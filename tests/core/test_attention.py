@@ -130,7 +130,7 @@ def test_axes_are_batch_head_query_key() -> None:
     out = layer()(sequence(QUERIES, 1), sequence(KEYS, 2), cross_mask(), explicit=True)
     assert out.resid.shape == (BATCH, QUERIES, D_MODEL)
     assert out.scores.shape == out.pattern.shape == (BATCH, HEADS, QUERIES, KEYS)
-    assert out.heads.shape == (BATCH, HEADS, QUERIES, D_MODEL)
+    assert out.z.shape == (BATCH, HEADS, QUERIES, D_HEAD)
 
 
 @torch.no_grad()
@@ -139,7 +139,9 @@ def test_shares_of_the_heads_and_the_bias_sum_to_the_output(output_projection: b
     module = layer(output_projection=output_projection)
     out = module(sequence(QUERIES, 1), sequence(KEYS, 2), cross_mask(), explicit=True)
     bias = module.w_o.bias if output_projection else 0.0
-    torch.testing.assert_close(out.heads.sum(1) + bias, out.resid, atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        module.head_shares(out.z).sum(1) + bias, out.resid, atol=1e-5, rtol=0
+    )
 
 
 @torch.no_grad()
@@ -153,7 +155,8 @@ def test_share_of_a_head_is_what_is_lost_without_its_values() -> None:
     module.w_v.bias[own] = 0.0
     after = module(x, x, masks.causal(QUERIES), explicit=True)
     lost = before.resid - after.resid
-    torch.testing.assert_close(lost, before.heads[:, head], atol=1e-5, rtol=0)
+    shares = module.head_shares(before.z)  # (B, H, T, d_model)
+    torch.testing.assert_close(lost, shares[:, head], atol=1e-5, rtol=0)
 
 
 @torch.no_grad()

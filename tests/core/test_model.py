@@ -15,6 +15,7 @@ from owi_core.config import ModelConfig
 from owi_core.model import Block, Transformer, sinusoidal_positions
 from tests.core.conftest import (
     BATCH,
+    D_HEAD,
     D_MODEL,
     HEADS,
     LAYERS,
@@ -33,7 +34,7 @@ def test_shapes_of_what_is_returned() -> None:
     out = tiny_model()(some_ids(BATCH, QUERIES), explicit=True)
     assert out.logits.shape == (BATCH, QUERIES, VOCABULARY)
     assert out.scores.shape == out.pattern.shape == (LAYERS, BATCH, HEADS, QUERIES, QUERIES)
-    assert out.heads.shape == (LAYERS, BATCH, HEADS, QUERIES, D_MODEL)
+    assert out.z.shape == (LAYERS, BATCH, HEADS, QUERIES, D_HEAD)
 
 
 @torch.no_grad()

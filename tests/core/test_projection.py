@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from owi_core import checkpoints
 from owi_core.checkpoints import Bundle, shipped
@@ -158,6 +159,13 @@ def test_words_are_promoted_by_what_stands_above_the_mean_of_all(ids: list[int])
     assert lift == pytest.approx(float(lifts.max() - lifts.mean()))
 
 
+@torch.no_grad()
+def shares_of_heads(model: Transformer, ids: list[int]) -> Tensor:
+    """What each head writes into the stream, (L, H, T, d_model)."""
+    layers: Any = zip(model.blocks, walk(model, ids), strict=True)
+    return torch.stack([b.attention.head_shares(p.attended.z)[0] for b, p in layers])
+
+
 def test_a_logit_of_a_post_norm_model_is_not_taken_apart(ids: list[int]) -> None:
     with refused("attribution_needs_pre_norm", SettingError, norm="post"):
         contributions(biased_model(norm="post"), ids, 2)
@@ -169,9 +177,8 @@ def test_what_a_head_reads_from_each_token_sums_to_what_it_writes(
 ) -> None:
     model, layer, position = biased_model(output_projection=output_projection), 1, 7
     work = head_work(model, ids, layer, position)
-    shares = walk(model, ids)[layer].attended.heads
-    assert shares is not None
-    np.testing.assert_allclose(work.writes, shares[0, :, position].norm(dim=-1), rtol=1e-5)
+    shares = shares_of_heads(model, ids)[layer, :, position]  # (H, d_model)
+    np.testing.assert_allclose(work.writes, shares.norm(dim=-1), rtol=1e-5)
     assert work.looks.shape == work.reads.shape == (HEADS, QUERIES)
     np.testing.assert_allclose(work.looks.sum(axis=1), 1.0, atol=1e-6)
     assert not work.reads[:, position + 1 :].any()  # the future is not read
@@ -184,7 +191,7 @@ def test_a_head_switched_off_writes_nothing_and_the_model_itself_stays(
 ) -> None:
     model = biased_model(output_projection=output_projection)
     before, cut = weights(model), without_heads(model, [(0, 1), (1, 4)])
-    heads = torch.stack([p.attended.heads[0] for p in walk(cut, ids)])  # type: ignore[index]
+    heads = shares_of_heads(cut, ids)
     silent = {
         (layer, h) for layer in range(LAYERS) for h in range(HEADS) if not heads[layer, h].any()
     }

@@ -68,10 +68,11 @@ def test_a_head_taken_out_writes_nothing_and_the_model_itself_stays() -> None:
     data = relations.encode(samples, bundle.tokenizer)  # type: ignore[arg-type]
     before = [p.clone() for p in bundle.model.parameters()]
     cut = relations.without_head(bundle, 1)
-    heads = cut.model(data.ids, explicit=True).heads
-    assert heads is not None
-    assert not heads[0, :, 1].any()
-    assert heads[0, :, 0].any()
+    z = cut.model(data.ids, explicit=True).z
+    assert z is not None
+    shares = cut.model.blocks[0].attention.head_shares(z[0])  # (B, H, T, d_model)
+    assert not shares[:, 1].any()
+    assert shares[:, 0].any()
     after = list(bundle.model.parameters())
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
 
