@@ -1,6 +1,5 @@
 """The feedback lab: what a cache changes and costs, when it may be kept, and what repeats."""
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -147,18 +146,11 @@ def test_without_a_mask_a_new_token_moves_the_results_before_it() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_at_full_size_the_cache_is_three_times_faster_and_the_cold_text_repeats(seed: int) -> None:
+def test_at_full_size_the_cache_changes_nothing_and_the_cold_text_repeats(seed: int) -> None:
     result = result_of(list(feedback.run(Params(seed=seed))))
     assert result["kv_cache_max_diff"] <= 1e-5
     assert result["same_text"]
     assert result["lengths"][-1] == 256
-    assert result["speedup"][-1] >= 3
     share = result["repeated_share"]
     assert share["0.1"] >= 0.3
     assert share["0.1"] > share["1.0"] + 0.2
-
-
-@pytest.mark.slow
-def test_at_1024_tokens_the_cache_is_many_times_faster() -> None:
-    params = dataclasses.replace(Params(), longest=1024, rounds=1, n_written=8, steps=0)
-    assert result_of(list(feedback.run(params)))["speedup"][-1] >= 20
