@@ -19,8 +19,9 @@ def attention_scores(q: Tensor, k: Tensor, *, scale: bool = True) -> Tensor:
     q: (B, H, T_q, D), k: (B, H, T_k, D).  Returns (B, H, T_q, T_k).
     Source: Vaswani et al. 2017, eq. 1.
     """
-    scores = q @ k.transpose(-2, -1)  # (B, H, T_q, T_k)
-    return scores / math.sqrt(q.shape[-1]) if scale else scores
+    # Dividing q instead of the product touches D numbers a query, not T_k.
+    scaled = q / math.sqrt(q.shape[-1]) if scale else q
+    return scaled @ k.transpose(-2, -1)  # (B, H, T_q, T_k)
 
 
 def attention_pattern(scores: Tensor, mask: Tensor) -> Tensor:
@@ -123,10 +124,11 @@ class MultiHeadAttention(nn.Module):
     def project(self, x_query: Tensor, x_key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries (B, H, T_q, D), keys and values (B, H, T_k, D).
 
-        A sequence that looks at itself goes through the three matrices side by side, in one product
-        forward and two backward instead of three and six.
+        In training a sequence that looks at itself goes through the three matrices side by side, in
+        one product forward and two backward instead of three and six; without gradients, putting
+        them side by side costs more than it saves.
         """
-        if x_query is x_key_value:
+        if x_query is x_key_value and torch.is_grad_enabled():
             three = (self.w_q, self.w_k, self.w_v)
             weight = torch.cat([w.weight for w in three])  # (3 d_model, d_model)
             bias = torch.cat([w.bias for w in three])
@@ -190,7 +192,7 @@ class MultiHeadAttention(nn.Module):
     def _explicit(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, temperature: float
     ) -> AttentionOutput:
-        scores = attention_scores(q, k, scale=self.scale_scores) / temperature
+        scores = attention_scores(q / temperature, k, scale=self.scale_scores)
         everywhere = scores.new_ones((), dtype=torch.bool) if mask is None else mask
         pattern = attention_pattern(scores, everywhere)  # (B, H, T_q, T_k)
         dropped = F.dropout(pattern, self._drop_rate, training=self.training)
