@@ -1,8 +1,9 @@
 """A class of thirty at one server with one slot, and one reader alone, in the same run.
 
-Half of the thirty click a word every two seconds, four ask for a training, the others open pages.
-Milliseconds are those from the click until all that it changes has arrived; a browser's own drawing
-comes on top and is measured in `clicks`.
+All open their pages at one moment; then half of the thirty click a word every two seconds, four ask
+for a training, and the others turn to another page now and then, each in a rhythm of their own.
+Milliseconds are those until all that was asked for has arrived; a browser's own drawing comes on
+top and is measured in `clicks`.
 """
 
 import os
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 from tests.bench.clicks import cpu_seconds, percentile
@@ -38,6 +40,7 @@ def run() -> dict[str, Any]:
     return {
         "alone": alone,
         "among_thirty": among,
+        "opening_p95_to_alone": among["opening"]["p95"] / alone["opening"]["p95"],
         "click_p95_to_alone": among["click"]["p95"] / alone["click"]["p95"],
         "page_p95_to_alone": among["page"]["p95"] / alone["page"]["p95"],
         "load_average": os.getloadavg()[0],
@@ -54,19 +57,21 @@ def _warm(server: Server) -> None:
 
 
 def _measured(server: Server, clickers: int, trainers: int, visitors: int) -> dict[str, Any]:
-    """Let so many of each kind be there for a while."""
-    until = time.monotonic() + SECONDS
+    """Let so many of each kind come at once and stay for a while."""
+    pacers = clickers + visitors
+    together = Barrier(pacers + trainers)
     before = cpu_seconds(server.process.pid)
-    with ThreadPoolExecutor(clickers + trainers + visitors) as pool:
-        training = [pool.submit(_train, server, seed, until) for seed in range(trainers)]
-        clicking = [pool.submit(_click, server, index, until) for index in range(clickers)]
-        visiting = [pool.submit(_visit, server, index, until) for index in range(visitors)]
-        clicks = [taken for each in clicking for taken in each.result()]
-        pages = [taken for each in visiting for taken in each.result()]
+    with ThreadPoolExecutor(pacers + trainers) as pool:
+        training = [pool.submit(_train, server, seed, together) for seed in range(trainers)]
+        clicking = [pool.submit(_click, server, i, clickers, together) for i in range(clickers)]
+        visiting = [pool.submit(_visit, server, i, visitors, together) for i in range(visitors)]
+        clicks = [each.result() for each in clicking]
+        visits = [each.result() for each in visiting]
         queue = [each.result() for each in training]
     found: dict[str, Any] = {
-        "click": _summary(clicks),
-        "page": _summary(pages),
+        "opening": _summary([opened for opened, _ in clicks + visits]),
+        "click": _summary([taken for _, each in clicks for taken in each]),
+        "page": _summary([taken for _, each in visits for taken in each]),
         "server_cpu_share": (cpu_seconds(server.process.pid) - before) / SECONDS,
     }
     return found | ({"places_seen": queue} if queue else {})
@@ -77,38 +82,52 @@ def _summary(seconds: list[float]) -> dict[str, Any]:
     return {"p50": percentile(taken, 0.5), "p95": percentile(taken, 0.95), "count": len(taken)}
 
 
-def _click(server: Server, index: int, until: float) -> list[float]:
+def _click(server: Server, index: int, of: int, together: Barrier) -> tuple[float, list[float]]:
     with Session(server.url) as reader:
-        reader.open("rows")
+        together.wait()
+        opened = reader.open("rows")
         words = len(reader.data(WORDS)["labels"])
-        return _paced(
-            lambda turn: reader.click_word(WORDS, (index + 3 * turn) % words), EVERY_SECONDS, until
+        together.wait()
+        taken = _paced(
+            lambda turn: reader.click_word(WORDS, (index + 3 * turn) % words),
+            EVERY_SECONDS,
+            EVERY_SECONDS * index / of,
         )
+        return opened, taken
 
 
-def _visit(server: Server, index: int, until: float) -> list[float]:
+def _visit(server: Server, index: int, of: int, together: Barrier) -> tuple[float, list[float]]:
     with Session(server.url) as reader:
-        return _paced(
-            lambda turn: reader.open(PAGES[(index + turn) % len(PAGES)]), VISIT_SECONDS, until
+        together.wait()
+        opened = reader.open(PAGES[index % len(PAGES)])
+        together.wait()
+        taken = _paced(
+            lambda turn: reader.open(PAGES[(index + turn + 1) % len(PAGES)]),
+            VISIT_SECONDS,
+            VISIT_SECONDS * index / of,
         )
+        return opened, taken
 
 
-def _paced(act: Callable[[int], float], every: float, until: float) -> list[float]:
+def _paced(act: Callable[[int], float], every: float, first: float) -> list[float]:
     """Act every so many seconds, counted from the beginning of each act; return what each took."""
-    taken = []
+    taken: list[float] = []
+    until = time.monotonic() + SECONDS
+    time.sleep(first)
     while (began := time.monotonic()) < until:
         taken.append(act(len(taken)))
         time.sleep(max(0.0, began + every - time.monotonic()))
     return taken
 
 
-def _train(server: Server, seed: int, until: float) -> list[int]:
+def _train(server: Server, seed: int, together: Barrier) -> list[int]:
     """Ask for a training and watch it; return the places in the queue that were seen, 0 at work."""
-    time.sleep(0.5 * seed)
     link = {"run": "language", "run.preset": "quick", "run.steps": "300", "run.seed": str(seed)}
     with Session(server.url) as reader:
+        together.wait()
         reader.open("train", v="1", **link, end="1")
-        places: list[int] = []
+        together.wait()
+        until, places = time.monotonic() + SECONDS, list[int]()
         while time.monotonic() < until and reader.is_polling:
             place = _place(reader.said("progress"))
             if place not in places[-1:]:

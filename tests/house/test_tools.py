@@ -8,7 +8,7 @@ import pytest
 
 from tests.house.source import ROOT, app, modules
 
-COMMANDS = {"ruff", "mypy"}  # run below, not imported
+COMMANDS = {"ruff", "mypy", "pytest-xdist"}  # run below, or by pytest itself; not imported
 
 
 @pytest.mark.parametrize(
