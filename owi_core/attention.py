@@ -119,7 +119,7 @@ class MultiHeadAttention(nn.Module):
         """
         refuse_blind_query(mask)
         q, k, v = self.project(x_query, x_key_value)
-        return self._attend(q, k, v, mask, explicit, temperature)
+        return self.attend(q, k, v, mask, explicit, temperature)
 
     def project(self, x_query: Tensor, x_key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries (B, H, T_q, D), keys and values (B, H, T_k, D).
@@ -154,7 +154,31 @@ class MultiHeadAttention(nn.Module):
         """
         q, own_k, own_v = self.project(x, x)
         k, v = past.append(own_k, own_v)  # (B, H, T_k, D)
-        return self._attend(q, k, v, mask, explicit, temperature)
+        return self.attend(q, k, v, mask, explicit, temperature)
+
+    def attend(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        mask: Tensor | None,
+        explicit: bool = False,
+        temperature: float = 1.0,
+    ) -> AttentionOutput:
+        """Return what projected queries read, as `forward` does; mask None = everywhere."""
+        if explicit:
+            return self._explicit(q, k, v, mask, temperature)
+        scale = 1 / math.sqrt(self.d_head) if self.scale_scores else 1.0
+        z = F.scaled_dot_product_attention(
+            q, k, v, mask, self._drop_rate, scale=scale / temperature
+        )
+        return AttentionOutput(self.write(z))
+
+    def write(self, z: Tensor) -> Tensor:
+        """Return what all heads together write into the stream, (B, T, d_model), from z."""
+        B, H, T, D = z.shape
+        joined = z.transpose(1, 2).reshape(B, T, H * D)  # (B, T, d_model)
+        return joined if self.w_o is None else self.w_o(joined)
 
     def head_shares(self, z: Tensor) -> Tensor:
         """Return what each head adds to the residual stream, (B, H, T, d_model).
@@ -172,23 +196,6 @@ class MultiHeadAttention(nn.Module):
         slices = self.w_o.weight.view(H * D, H, D)  # (d_model, H, D)
         return torch.einsum("bhtd,mhd->bhtm", z, slices)  # (B, H, T, d_model)
 
-    def _attend(
-        self,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        mask: Tensor | None,
-        explicit: bool,
-        temperature: float,
-    ) -> AttentionOutput:
-        if explicit:
-            return self._explicit(q, k, v, mask, temperature)
-        scale = 1 / math.sqrt(self.d_head) if self.scale_scores else 1.0
-        z = F.scaled_dot_product_attention(
-            q, k, v, mask, self._drop_rate, scale=scale / temperature
-        )
-        return AttentionOutput(self._project(z))
-
     def _explicit(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, temperature: float
     ) -> AttentionOutput:
@@ -197,7 +204,7 @@ class MultiHeadAttention(nn.Module):
         pattern = attention_pattern(scores, everywhere)  # (B, H, T_q, T_k)
         dropped = F.dropout(pattern, self._drop_rate, training=self.training)
         z = dropped @ v  # (B, H, T_q, D)
-        return AttentionOutput(self._project(z), scores, pattern, z)
+        return AttentionOutput(self.write(z), scores, pattern, z)
 
     @property
     def _drop_rate(self) -> float:
@@ -206,8 +213,3 @@ class MultiHeadAttention(nn.Module):
     def _split(self, x: Tensor) -> Tensor:
         B, T, _ = x.shape
         return x.view(B, T, self.n_head, self.d_head).transpose(1, 2)  # (B, H, T, D)
-
-    def _project(self, z: Tensor) -> Tensor:
-        B, H, T, D = z.shape
-        joined = z.transpose(1, 2).reshape(B, T, H * D)  # (B, T, d_model)
-        return joined if self.w_o is None else self.w_o(joined)

@@ -73,19 +73,27 @@ class Block(nn.Module):
         past: KeyValues | None = None,
     ) -> tuple[Tensor, AttentionOutput]:
         """Return the residual stream after this block, (B, T, d_model), and its attention."""
-        x = self.norm_attention(resid) if self.pre_norm else resid
+        x = self.attention_input(resid)
         if past is None:
             attended = self.attention(x, x, mask, explicit=explicit, temperature=temperature)
         else:
             attended = self.attention.after(
                 past, x, mask, explicit=explicit, temperature=temperature
             )
-        resid = self.join(resid, self.dropout(attended.resid))
+        return self.after_attention(resid, attended.resid), attended
+
+    def attention_input(self, resid: Tensor) -> Tensor:
+        """Return what the attention reads of the residual stream, (…, d_model)."""
+        return self.norm_attention(resid) if self.pre_norm else resid
+
+    def after_attention(self, resid: Tensor, written: Tensor) -> Tensor:
+        """Return the stream after this block, given what its attention wrote; all (…, d_model)."""
+        resid = self.join(resid, self.dropout(written))
         if not self.pre_norm:
             resid = self.norm_attention(resid)
         x = self.norm_mlp(resid) if self.pre_norm else resid
         resid = resid + self.dropout(self.mlp_out(self.activation(self.mlp_in(x))))
-        return (resid if self.pre_norm else self.norm_mlp(resid)), attended
+        return resid if self.pre_norm else self.norm_mlp(resid)
 
     def join(self, resid: Tensor, written: Tensor) -> Tensor:
         """Return the residual stream with what attention wrote into it, (B, T, d_model)."""

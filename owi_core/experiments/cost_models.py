@@ -37,7 +37,7 @@ class KernelAttention(MultiHeadAttention):
     ) -> AttentionOutput:
         """Return the layer's output; `mask`, `explicit` and `temperature` have no say here."""
         q, k, v = self.project(x_query, x_key_value)  # (B, H, T, D)
-        return AttentionOutput(self._project(self.kernel(q, k, v, self.layer)))
+        return AttentionOutput(self.write(self.kernel(q, k, v, self.layer)))
 
 
 class KernelTransformer(nn.Module):

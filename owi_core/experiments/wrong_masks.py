@@ -92,8 +92,8 @@ class ZeroedAfterSoftmax(MultiHeadAttention):
         pattern = scores.softmax(dim=-1) * mask  # (B, H, T_q, T_k)
         z = pattern @ v
         if not explicit:
-            return AttentionOutput(self._project(z))
-        return AttentionOutput(self._project(z), scores, pattern, z)
+            return AttentionOutput(self.write(z))
+        return AttentionOutput(self.write(z), scores, pattern, z)
 
 
 def wrong_mask(fault: str, config: ModelConfig, B: int, T: int) -> Tensor:

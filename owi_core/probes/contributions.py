@@ -115,7 +115,7 @@ def sum_errors(model: Transformer, ids: Sequence[int]) -> tuple[SumError, ...]:
     errors = []
     block: Any
     for block, passed in zip(model.blocks, walk(model, ids), strict=True):
-        x = _attention_input(block, passed)[None]
+        x = block.attention_input(passed.before)[None]
         output = block.attention(x, x, model.default_mask(len(ids))).resid[0]
         summed = _heads(block, passed).sum(dim=0) + _bias(block)
         absolute = float((summed - output).abs().max())
@@ -155,7 +155,7 @@ def head_work(model: Transformer, ids: Sequence[int], layer: int, position: int)
     block: Any = model.blocks[layer]
     assert passed.attended.pattern is not None
     H, D = model.config.n_head, model.config.d_head
-    values = block.attention.w_v(_attention_input(block, passed))  # (T, d_model)
+    values = block.attention.w_v(block.attention_input(passed.before))  # (T, d_model)
     values = values.view(len(ids), H, D).transpose(0, 1)  # (H, T, D)
     looks = passed.attended.pattern[0, :, position]  # (H, T)
     moved = looks[..., None] * values
@@ -186,12 +186,6 @@ def _to_logits(model: Transformer, written: Tensor, resid: Tensor) -> Tensor:
     if head.bias is not None:
         logits[-1] += head.bias.double()
     return logits
-
-
-def _attention_input(block: Any, passed: LayerPass) -> Tensor:
-    """Return what the attention of a block reads, (T, d_model)."""
-    x: Tensor = block.norm_attention(passed.before) if block.pre_norm else passed.before
-    return x
 
 
 def _heads(block: Any, passed: LayerPass) -> Tensor:

@@ -5,6 +5,7 @@ Shapes: L layers, H heads, T tokens.  Attention is not proof; this is the test b
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from owi_core.errors import SettingError
 from owi_core.model import Transformer
+from owi_core.probes.walk import LayerPass, walk
 
 MAX_SCORES = 4_000_000  # of one layer at a time: many heads and many tokens must fit into memory
 
@@ -63,16 +65,57 @@ def knock_out_row(
     changes = np.full((L, T), np.nan, dtype=np.float32)
     if int(allowed.sum()) < 2:
         return changes
-    edges = [Edge(layer, query, int(key)) for layer in range(L) for key in allowed.nonzero()]
     before = answer_log_probability(model, ids, read_at, target)
-    size = max(1, MAX_SCORES // (model.config.n_head * T * T))
-    for start in range(0, len(edges), size):
-        part = edges[start : start + size]
-        cut = torch.cat([_mask_without(model, T, [edge]) for edge in part], dim=1)
-        after = _log_probabilities(model, ids, read_at, target, cut)  # (part,)
-        for edge, value in zip(part, after.tolist(), strict=True):
-            changes[edge.layer, edge.key] = value - before
+    passes, places = walk(model, ids), allowed.nonzero()[:, 0]
+    for layer in range(L):
+        # Nothing but the query itself has changed by the time that the answer is read from it.
+        alone = read_at == query and (model.config.mask == "causal" or layer >= L - 2)
+        numbers = model.config.d_model if alone else model.config.n_head * T
+        size = max(1, MAX_SCORES // (numbers * T))
+        for start in range(0, len(places), size):
+            keys = places[start : start + size]
+            if alone:
+                after = _read_without(model, passes, layer, query, keys, target)
+            else:
+                masks = [_mask_without(model, T, [Edge(layer, query, int(key))]) for key in keys]
+                after = _log_probabilities(model, ids, read_at, target, torch.cat(masks, dim=1))
+            changes[layer, keys.numpy()] = (after - before).numpy()
     return changes
+
+
+def _read_without(
+    model: Transformer,
+    passes: Sequence[LayerPass],
+    layer: int,
+    query: int,
+    keys: Tensor,
+    target: int,
+) -> Tensor:
+    """Return log p(target) read at `query` for each key that its row in `layer` goes without: (B,).
+
+    keys: (B,).  The way of that one token through the layers, with all others as they were.
+    """
+    allowed = model.default_mask(len(passes[0].before))[query]  # (T,)
+    rows = allowed.repeat(len(keys), 1).scatter(1, keys[:, None], False)  # (B, T)
+    blocks: Any = model.blocks[layer:]
+    resid = passes[layer].before[query].expand(len(keys), 1, -1)  # (B, 1, d_model)
+    for block, passed in zip(blocks, passes[layer:], strict=True):
+        others, own = block.attention_input(passed.before[None]), block.attention_input(resid)
+        _, k, v = block.attention.project(others, others)  # (1, H, T, D)
+        q, own_k, own_v = block.attention.project(own, own)  # (B, H, 1, D)
+        k, v = (_with_own(*pair, query) for pair in ((k, own_k), (v, own_v)))
+        attended = block.attention.attend(q, k, v, rows[..., None, None, :])
+        resid = block.after_attention(resid, attended.resid)
+        rows = allowed
+    logits: Tensor = model.lm_head(model.norm_final(resid))[:, 0]  # (B, V)
+    return logits.log_softmax(dim=-1)[:, target]
+
+
+def _with_own(others: Tensor, own: Tensor, at: int) -> Tensor:
+    """Return the keys or values of all tokens, (B, H, T, D), with each one's own at its place."""
+    whole = others.repeat(len(own), 1, 1, 1)
+    whole[:, :, at] = own[:, :, 0]
+    return whole
 
 
 def _mask_without(model: Transformer, T: int, cut: Sequence[Edge]) -> Tensor:

@@ -130,14 +130,16 @@ def test_several_edges_are_cut_at_once() -> None:
 
 @pytest.mark.parametrize("mask", ["causal", "bidirectional"])
 @pytest.mark.parametrize("at_once", [10**9, 1, 3 * HEADS * QUERIES**2])
+@pytest.mark.parametrize("query", [6, READ_AT])
+@pytest.mark.parametrize("norm", ["pre", "post"])
 def test_row_of_knock_outs_is_each_edge_cut_alone(
-    mask: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+    mask: str, at_once: int, query: int, norm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(knockout, "MAX_SCORES", at_once)
-    model, query = tiny_model(mask=mask), 6
+    model = tiny_model(mask=mask, norm=norm, n_layer=3)
     row = knock_out_row(model, IDS, query, READ_AT, TARGET)
-    assert row.shape == (LAYERS, QUERIES)
-    for layer in range(LAYERS):
+    assert row.shape == (3, QUERIES)
+    for layer in range(3):
         for key in range(QUERIES):
             if mask == "causal" and key > query:
                 assert np.isnan(row[layer, key])
