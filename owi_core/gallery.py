@@ -1,7 +1,7 @@
 """The ready pairs of sentences, and which shipped model reads a text."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from owi_core.corpora import FAMILIES, LANGUAGE_OF, parse, word_list
 from owi_core.errors import TextError
@@ -135,6 +135,7 @@ def model_for(*texts: str) -> str:
     return DEFAULT_MODEL
 
 
+@lru_cache(maxsize=256)  # every click on a word asks it of the same few texts
 def _knows(family: str, text: str) -> bool:
     """Whether a text has a structure of this family; one that cannot be cut has none."""
     tokenizer = _tokenizer(LANGUAGE_OF[family])

@@ -17,6 +17,7 @@ from owi_core.figures.theme import (
     Theme,
     axis,
     base_figure,
+    lay_out,
     palette,
 )
 from owi_core.figures.thumbnails import gutter_cells, tiled
@@ -50,7 +51,8 @@ def time_by_length(
     for place, line in enumerate(drawn):
         figure.add_trace(_timed_line(line, place, x_title, y_title, theme))
     lengths = sorted({length for line in drawn for length in line.seconds})
-    figure.update_layout(
+    lay_out(
+        figure,
         xaxis=axis(
             theme,
             x_title,
@@ -106,7 +108,8 @@ def reach_panels(
         hoverinfo="skip",
     )
     height, width = sheet.shape
-    figure.update_layout(
+    lay_out(
+        figure,
         xaxis=axis(
             theme,
             **_places(column_titles, T, gutter),
@@ -149,7 +152,8 @@ def cost_bars(
         customdata=list(labels),
         hovertemplate=f"<b>%{{customdata}}</b><br>%{{x:.3g}} {unit}<extra></extra>",
     )
-    figure.update_layout(
+    lay_out(
+        figure,
         xaxis=axis(theme, x_title, range=[0, 1.28 * max(values, default=1.0)], showgrid=True),
         yaxis=axis(
             theme,
@@ -206,7 +210,8 @@ def accuracy_map(
         hoverinfo="skip",
         showlegend=True,
     )
-    figure.update_layout(
+    lay_out(
+        figure,
         showlegend=bool(len(rows)),
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
         xaxis=axis(theme, x_title),
@@ -250,7 +255,8 @@ def paired_curves(
         )
     scale = {"type": "log", "tickvals": list(x)} if logarithmic else {}
     highest = max((*a, *b), default=1.0) or 1.0
-    figure.update_layout(
+    lay_out(
+        figure,
         hovermode="x unified",
         showlegend=True,
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from owi_core.figures.labels import as_typed
-from owi_core.figures.theme import TEXT_SIZE, Theme, axis, base_figure, palette
+from owi_core.figures.theme import TEXT_SIZE, Theme, axis, base_figure, lay_out, palette
 
 _HEIGHT = 340
 _DASHES = ("solid", "dash")
@@ -32,7 +32,8 @@ def cost_curves(
     figure = _lines([full, cached], theme)
     lengths = list(full.x)
     seconds = {"type": "log", "showgrid": True, "dtick": 1, "exponentformat": "none"}
-    figure.update_layout(
+    lay_out(
+        figure,
         xaxis=axis(
             theme,
             x_title,
@@ -51,7 +52,8 @@ def shares_by_temperature(
     """Return shares, 0 to 1, over temperature; x is logarithmic, as temperature divides."""
     figure = _lines(curves, theme)
     temperatures = list(curves[0].x)
-    figure.update_layout(
+    lay_out(
+        figure,
         xaxis=axis(
             theme,
             x_title,
@@ -80,7 +82,7 @@ def _lines(curves: Sequence[Curve], theme: Theme) -> go.Figure:
             marker={"color": colour, "size": 8, "symbol": symbol},
             hovertemplate=f"<b>{as_typed(curve.name)}</b><br>%{{x:g}}: %{{y:.3g}}<extra></extra>",
         )
-    figure.update_layout(
+    lay_out(figure,
         showlegend=True,
         legend={
             "orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom",

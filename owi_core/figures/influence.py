@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from owi_core.figures.matrix import pattern_matrix
 from owi_core.figures.text import FigureText
-from owi_core.figures.theme import NOTE_SIZE, Palette, Theme, axis, base_figure, palette
+from owi_core.figures.theme import NOTE_SIZE, Palette, Theme, axis, base_figure, lay_out, palette
 
 _SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "star")
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -70,7 +70,8 @@ def accuracy_lines(
     for place, line in enumerate(drawn):
         figure.add_trace(_line(line, place, x_title, y_title, theme))
     ticks = sorted({at for line in drawn for at in line.values})
-    figure.update_layout(
+    lay_out(
+        figure,
         xaxis=axis(theme, x_title, type="log", tickvals=ticks, ticktext=[str(t) for t in ticks]),
         yaxis=axis(theme, y_title, range=[-0.03, 1.06], showgrid=True),
         margin={"l": 8, "r": 128, "t": 12, "b": 40, "pad": 4},

@@ -14,6 +14,7 @@ from owi_core.figures.theme import (
     base_figure,
     colour_at,
     height_for,
+    lay_out,
     line_axis,
     palette,
     signed_axis,
@@ -62,7 +63,8 @@ def knockout_bars(
         hovertemplate="<b>%{customdata[0]}</b> (%{customdata[1]})<br>"
         f"{text.change} <b>%{{x:+.3f}}</b><extra></extra>",
     )
-    figure.update_layout(
+    lay_out(
+        figure,
         bargap=0.35,
         xaxis=signed_axis(theme, text.change, range=_span(changes)),
         yaxis=line_axis(theme, [_short(cut, text) for cut in cuts]),

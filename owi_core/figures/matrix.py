@@ -18,6 +18,7 @@ from owi_core.figures.theme import (
     colour_at,
     height_for,
     ink_on,
+    lay_out,
     palette,
     word_size,
 )
@@ -63,7 +64,7 @@ def pattern_matrix(
     figure.data[1].update(zmax=highest, showscale=True, colorbar=_scale(text, highest))
     # Cells lie on the lower axes, so that hatches and frames on the upper ones are seen.
     figure.update_traces(xaxis="x2", yaxis="y2", selector={"type": "scatter"})
-    figure.update_layout(_axes(query_labels, key_labels, theme, text))
+    lay_out(figure, **_axes(query_labels, key_labels, theme, text))
     if query is not None:
         figure.add_shape(_row_frame(query, n_key, theme))
     return figure

@@ -17,6 +17,7 @@ from owi_core.figures.theme import (
     base_figure,
     colour_at,
     height_for,
+    lay_out,
     palette,
     word_size,
 )
@@ -92,9 +93,10 @@ def attention_path(
     if not across:
         for trace in figure.data:
             trace.x, trace.y = trace.y, trace.x
-    figure.update_layout(_axes(n_layer, labels, query, across, theme, text))
-    figure.update_layout(
-        annotations=[*_values(edges, across, theme), _threshold_note(threshold, text, theme)]
+    lay_out(figure, **_axes(n_layer, labels, query, across, theme, text))
+    lay_out(
+        figure,
+        annotations=[*_values(edges, across, theme), _threshold_note(threshold, text, theme)],
     )
     return figure
 

@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from owi_core.figures.text import FigureText
-from owi_core.figures.theme import Theme, axis, base_figure, palette
+from owi_core.figures.theme import Theme, axis, base_figure, lay_out, palette
 
 
 def position_table(
@@ -37,7 +37,5 @@ def _heatmap(values: np.ndarray, theme: Theme, vertical: str, across: str) -> go
             hovertemplate=hover,
         )
     )
-    figure.update_layout(
-        xaxis=axis(theme, across), yaxis=axis(theme, vertical, autorange="reversed")
-    )
+    lay_out(figure, xaxis=axis(theme, across), yaxis=axis(theme, vertical, autorange="reversed"))
     return figure

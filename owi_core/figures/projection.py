@@ -13,6 +13,7 @@ from owi_core.figures.theme import (
     base_figure,
     colour_at,
     height_for,
+    lay_out,
     line_axis,
     palette,
     signed_axis,
@@ -80,9 +81,10 @@ def _bars(
         customdata=names,
         hovertemplate=f"<b>%{{customdata}}</b><br>{unit} <b>%{{x:.3f}}</b><extra></extra>",
     )
-    figure.update_layout(
+    lay_out(
+        figure,
         bargap=0.3,
-        margin_t=8,
+        margin={"t": 8},
         xaxis=signed_axis(theme, unit, range=list(span)),
         yaxis=line_axis(theme, names),
     )

@@ -26,6 +26,7 @@ from owi_core.figures.theme import (
     base_figure,
     height_for,
     ink_on,
+    lay_out,
     line_axis,
     palette,
     signed_axis,
@@ -67,18 +68,19 @@ def row_bars(
     text = text or FigureText()
     longest = max(len(row.labels) for row in rows)
     figure = base_figure(theme, height_for(longest))
-    figure.update_layout(bargap=0.3, barmode="overlay")
+    lay_out(figure, bargap=0.3, barmode="overlay")
     gap = _gap(rows, word_size(longest))
     width = (1 - gap * (len(rows) - 1)) / len(rows)
     for number, row in enumerate(rows):
         suffix = "" if number == 0 else str(number + 1)
         left = number * (width + gap)
-        figure.update_layout(
-            {
+        lay_out(
+            figure,
+            **{
                 f"xaxis{suffix}": _weight_axis(theme, text.weight)
                 | {"domain": [left, left + width], "anchor": f"y{suffix}"},
                 f"yaxis{suffix}": _word_lines(theme, row, longest) | {"anchor": f"x{suffix}"},
-            }
+            },
         )
         figure.add_annotation(_panel_title(row, left, theme))
         figure.add_traces(_row_traces(row, suffix, theme, text))
@@ -118,7 +120,8 @@ def row_difference(
         hovertemplate="<b>%{customdata[0]}</b>, %{customdata[2]}<br>"
         f"{text.difference} %{{customdata[1]}}<extra></extra>",
     )
-    figure.update_layout(
+    lay_out(
+        figure,
         bargap=0.3,
         xaxis=_difference_axis(theme, f"A ←   {text.difference}   → B", limit),
         yaxis=line_axis(theme, [_pair_label(a_labels, b_labels, pair) for pair in pairs]),

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from owi_core.figures.labels import hovers
 from owi_core.figures.matrix import check_shapes, forbidden_cells, weight_cells
 from owi_core.figures.text import FigureText
-from owi_core.figures.theme import TEXT_SIZE, Theme, axis, base_figure, palette
+from owi_core.figures.theme import TEXT_SIZE, Theme, axis, base_figure, lay_out, palette
 
 _SHEET_PX, _LARGEST_PANEL_PX = 900, 150
 _LEAST_HEADS = 4
@@ -39,7 +39,8 @@ def thumbnails(
     figure = base_figure(theme, panel * n_layer + 70)
     cells = _weights(sheet, theme, text)
     figure.add_traces([_forbidden(hidden, theme, text), cells])
-    figure.update_layout(
+    lay_out(
+        figure,
         xaxis=axis(
             theme,
             "" if n_head <= _LEAST_HEADS else text.head,
@@ -50,7 +51,7 @@ def thumbnails(
         | {"range": [len(sheet) - 0.5, -0.5]},
         margin={"l": 72, "r": 12, "t": 40, "b": 24},
     )
-    figure.update_layout(annotations=_titles(pattern.shape, gutter, text, theme))
+    lay_out(figure, annotations=_titles(pattern.shape, gutter, text, theme))
     if selected is not None:
         figure.add_shape(_frame(selected, n_query, n_key, gutter, theme))
     return figure

@@ -14,6 +14,7 @@ from owi_core.figures.theme import (
     axis,
     base_figure,
     height_for,
+    lay_out,
     line_axis,
     palette,
 )
@@ -43,7 +44,8 @@ def loss_curve(
     figure = base_figure(theme, _LOSS_HEIGHT)
     figure.add_traces(_loss_traces(steps, loss, evaluated, theme, text))
     highest = max((*loss, *(value for _, value in evaluated), floor or 0.0), default=1.0)
-    figure.update_layout(
+    lay_out(
+        figure,
         hovermode="x unified",
         showlegend=len(evaluated) > 0,
         legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
@@ -96,7 +98,8 @@ def row_over_training(
         ygap=1,
         colorbar=_scale(text),
     )
-    figure.update_layout(
+    lay_out(
+        figure,
         xaxis=axis(theme, text.step),
         yaxis=line_axis(theme, [tick(label) for label in labels], text.key),
     )

@@ -18,6 +18,7 @@ from owi_core.figures.theme import (
     Theme,
     axis,
     base_figure,
+    lay_out,
     line_axis,
     palette,
     signed_axis,
@@ -57,7 +58,8 @@ def named_lines(
             hovertemplate=f"{line.name} <b>%{{y:.3g}}</b><extra></extra>",
         )
     highest = top or max((v for line in lines for _, v in line.points), default=1.0) or 1.0
-    figure.update_layout(
+    lay_out(
+        figure,
         hovermode="x",
         showlegend=True,
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
@@ -102,7 +104,8 @@ def edited_logits(
             **end_values(np.abs(values) >= np.ptp(span) / 4, [colour] * len(words)),
             hovertemplate=f"{name} <b>%{{x:.3f}}</b><extra></extra>",
         )
-    figure.update_layout(
+    lay_out(
+        figure,
         barmode="group",
         bargap=0.25,
         bargroupgap=0.08,
@@ -150,7 +153,8 @@ def gradient_rows(
         colorbar={"orientation": "h", "thickness": 8, "outlinewidth": 0, "y": -0.3,
                   "yanchor": "top", "title": {"text": scale, "side": "bottom"}},
     )  # fmt: skip
-    figure.update_layout(
+    lay_out(
+        figure,
         xaxis=axis(theme, across, showticklabels=False, range=[-0.5, len(words) - 0.5]),
         yaxis=line_axis(theme, names),
         plot_bgcolor=colours.forbidden,
