@@ -65,8 +65,8 @@ def knock_out_row(
     changes = np.full((L, T), np.nan, dtype=np.float32)
     if int(allowed.sum()) < 2:
         return changes
-    before = answer_log_probability(model, ids, read_at, target)
     passes, places = walk(model, ids), allowed.nonzero()[:, 0]
+    before = _log_p(model, passes[-1].after[read_at], target)
     for layer in range(L):
         # Nothing but the query itself has changed by the time that the answer is read from it.
         alone = read_at == query and (model.config.mask == "causal" or layer >= L - 2)
@@ -107,8 +107,13 @@ def _read_without(
         attended = block.attention.attend(q, k, v, rows[..., None, None, :])
         resid = block.after_attention(resid, attended.resid)
         rows = allowed
-    logits: Tensor = model.lm_head(model.norm_final(resid))[:, 0]  # (B, V)
-    return logits.log_softmax(dim=-1)[:, target]
+    return _log_p(model, resid[:, 0], target)
+
+
+def _log_p(model: Transformer, resid: Tensor, target: int) -> Tensor:
+    """Return log p(target), (…), read from the stream after the last layer, (…, d_model)."""
+    logits: Tensor = model.lm_head(model.norm_final(resid))  # (…, V)
+    return logits.log_softmax(dim=-1)[..., target]
 
 
 def _with_own(others: Tensor, own: Tensor, at: int) -> Tensor:
