@@ -202,6 +202,8 @@ def axis(theme: Theme, title: str = "", **settings: Any) -> dict[str, Any]:
         "showline": False,
         "gridcolor": colours.grid,
         "tickangle": 0,
+        # The margins make room for the labels; to measure each for it takes a browser long.
+        "ticklabeloverflow": "allow",
         "ticks": "",
     } | settings
 
