@@ -4,6 +4,8 @@
 export default painter(build, update);
 
 function update(state, before) {
+  const { pattern, mask } = state.data;
+  state.data = { ...state.data, pattern: unpacked(pattern), mask: mask && unpacked(mask) };
   if (before?.pattern.length !== state.data.pattern.length) state.cell = null;
   draw(state);
 }
@@ -133,7 +135,7 @@ function draw(state) {
   read(state);
   scroll.setAttribute("aria-label", `${data.text.matrix_label} ${summary(data)}`);
   axes.textContent = data.text.axes;
-  notes.textContent = data.mask?.some((row) => row.includes(false)) ? data.text.hatched_note : "";
+  notes.textContent = data.mask?.some((row) => row.includes(0)) ? data.text.hatched_note : "";
 }
 
 /** Choose the cell: wide enough for the longest word while they are few, never too small to hit. */

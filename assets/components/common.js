@@ -30,6 +30,13 @@ function element(tag, className, parent) {
   return node;
 }
 
+/** Return a matrix that Python packed, as an array of its rows. */
+function unpacked({ shape: [count, length], float32 }) {
+  const bytes = Uint8Array.from(atob(float32), (sign) => sign.charCodeAt(0));
+  const all = new Float32Array(bytes.buffer);
+  return Array.from({ length: count }, (_, i) => all.subarray(i * length, (i + 1) * length));
+}
+
 function channels(colour) {
   return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
 }

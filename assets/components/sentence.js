@@ -23,8 +23,20 @@ function indexOf(row, node) {
   return [...row.children].indexOf(node.closest(".column"));
 }
 
-function choose({ row, setTriggerValue }, target) {
-  if (target.closest(".column")) setTriggerValue("chosen", indexOf(row, target));
+/** The row that was asked for is drawn at once; all else on the page waits for the server. */
+function choose(state, target) {
+  if (!target.closest(".column")) return;
+  const index = indexOf(state.row, target);
+  if (state.data.rows) look(state, index);
+  state.setTriggerValue("chosen", index);
+}
+
+function look(state, query) {
+  const row = [...unpacked(state.data.rows)[query]];
+  const weights = row.map((weight) => weight || 0); // NaN: forbidden
+  const allowed = row.map((weight) => !Number.isNaN(weight));
+  state.data = { ...state.data, query, weights, allowed };
+  draw(state);
 }
 
 /** Arrows move the focus from word to word; Enter and space are the button's own. */

@@ -12,7 +12,7 @@ from pages._ui import rows_view, say
 from pages._ui.charts import chart
 from pages._ui.code import show_code
 from pages._ui.compare_form import words_key
-from pages._ui.components import sentence
+from pages._ui.components import looking
 from pages._ui.entries import listed_entries
 from pages._ui.figure_text import figure_text
 from pages._ui.frame import page_link
@@ -38,15 +38,7 @@ def how_to(page: Frame) -> None:
 def words(page: Frame, name: Name, looked: SavedRecord, kept: SavedRecord, place: Place) -> None:
     """Draw a record's words to click, its row as bars, whose it is, and where it looks most."""
     row = looked.record.row(looked.query, *place)
-    sentence(
-        page,
-        looked.labels,
-        weights=row,
-        allowed=looked.record.mask[looked.query].tolist(),
-        query=looked.query,
-        colour=name,
-        key=words_key(name),
-    )
+    looking(page, looked, *place, colour=name, key=words_key(name))
     if looked.label:
         st.caption(page.t.markdown("whose", name=looked.label))
     if kept.answer is not None and looked.query == kept.query:

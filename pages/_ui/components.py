@@ -5,6 +5,7 @@ reader typed appears as typed. Scripts and styles lie in assets/components and a
 With a `key`, new data is drawn into the same DOM nodes.
 """
 
+import base64
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
@@ -18,6 +19,7 @@ from pages._ui.figure_text import figure_text
 from pages._ui.i18n import Translator
 from pages._ui.mounting import mount
 from pages._ui.page import Frame
+from pages._ui.say import Looked
 
 Weights = Sequence[float] | npt.NDArray[np.floating[Any]]
 Colour = Literal["A", "B"]
@@ -54,10 +56,10 @@ def attention_matrix(
     if allowed is not None:
         _same_shape(values.shape, allowed.shape)
     data = {
-        "pattern": values.round(5).tolist(),
+        "pattern": _packed(values),
         "query_labels": list(query_labels),
         "key_labels": list(key_labels),
-        "mask": None if allowed is None else allowed.tolist(),
+        "mask": None if allowed is None else _packed(allowed),
         "selected": selected,
         "theme": page.theme,
         "text": _texts(page.t, _MATRIX_TEXT),
@@ -77,6 +79,7 @@ def sentence(
     weights: Weights | None = None,
     allowed: Sequence[bool] | None = None,
     query: int | None = None,
+    rows: npt.ArrayLike | None = None,
     unknown: Sequence[int] = (),
     colour: Colour = "A",
     key: str,
@@ -84,7 +87,9 @@ def sentence(
     """Draw a sentence in large words, a bar over each; return the word just chosen, else None.
 
     weights: (T,), 0–1, one row of a pattern. allowed: (T,), False where the mask forbids, drawn
-    hatched. query: the word that looks. unknown: indices of words the model never saw.
+    hatched. query: the word that looks. rows: (T, T) the rows of all words, NaN where forbidden;
+    the browser then draws the row of a chosen word at once. unknown: indices of words the model
+    never saw.
     """
     for row in (weights, allowed):
         if row is not None:
@@ -94,6 +99,7 @@ def sentence(
         "weights": _rounded(weights),
         "allowed": None if allowed is None else [bool(value) for value in allowed],
         "query": query,
+        "rows": None if rows is None else _packed(rows),
         "unknown": [int(index) for index in unknown],
         "colour": colour,
         "theme": page.theme,
@@ -107,6 +113,36 @@ def sentence(
         look = {"theme": page.theme, "text": figure_text(page.lang)}
         offer(page, partial(row_bars, [row], **look), key=key)
     return chosen
+
+
+def looking(
+    page: Frame,
+    looked: Looked,
+    layer: int,
+    head: int | None = None,
+    *,
+    unknown: Sequence[int] = (),
+    colour: Colour = "A",
+    key: str,
+) -> int | None:
+    """Draw the words of a record and the row of the one that looks, the mean where no head is said.
+
+    Return the word just chosen, else None.
+    """
+    record, query = looked.record, looked.query
+    pattern = record.pattern[layer]  # (H, T, T)
+    rows = pattern.mean(axis=0) if head is None else pattern[head]
+    return sentence(
+        page,
+        looked.labels,
+        weights=rows[query],
+        allowed=record.mask[query].tolist(),
+        query=query,
+        rows=np.where(record.mask | (rows != 0), rows, np.nan),
+        unknown=unknown,
+        colour=colour,
+        key=key,
+    )
 
 
 def live_run(
@@ -174,6 +210,12 @@ def _nothing() -> None:
 def _texts(t: Translator, names: str) -> dict[str, str]:
     """Return sentences for JavaScript, which fills in the places itself."""
     return {name: t.template(f"component.{name}") for name in names.split()}
+
+
+def _packed(values: npt.ArrayLike) -> dict[str, Any]:
+    """Return a matrix as the scripts unpack it: JSON of so many numbers takes ten times as long."""
+    array = np.asarray(values, dtype="<f4")
+    return {"shape": array.shape, "float32": base64.b64encode(array.tobytes()).decode()}
 
 
 def _rounded(values: Weights | None) -> list[float] | None:

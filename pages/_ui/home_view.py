@@ -10,7 +10,7 @@ from owi_core.gallery import READY_PAIRS, ReadyPair
 from owi_core.readings import Reading
 from pages._ui import rows_view, say, settings, teaching
 from pages._ui.code import Inputs, answer_code, show_code
-from pages._ui.components import sentence
+from pages._ui.components import looking
 from pages._ui.entries import HOME, PageEntry, listed_entries
 from pages._ui.frame import Frame, page_link
 from pages._ui.i18n import translator
@@ -90,15 +90,7 @@ def _line(page: Frame, name: Name, reading: Reading) -> None:
     layer = reading.record.n_layer - 1
     left, right = st.columns([5, 1], vertical_alignment="center", gap="medium")
     with left:
-        sentence(
-            page,
-            reading.labels,
-            weights=reading.record.row(reading.query, layer),
-            allowed=reading.record.mask[reading.query].tolist(),
-            query=reading.query,
-            colour=name,
-            key=_words_key(name),
-        )
+        looking(page, reading, layer, colour=name, key=_words_key(name))
     with right, st.container(key=f"home_answer_{name.lower()}"):
         key = "answer" if reading.answer.known else "looks_only"
         row = reading.record.row(reading.query, layer)

@@ -12,7 +12,7 @@ from owi_core.figures.projection import NamedValue, signed_bars
 from owi_core.probes.ablation import IDLE_NATS, Head
 from owi_core.readings import Reading
 from pages._ui.charts import chart
-from pages._ui.components import sentence
+from pages._ui.components import looking, sentence
 from pages._ui.page import Frame
 from pages._ui.projection_form import WORDS
 from pages._ui.say import Line
@@ -20,15 +20,7 @@ from pages._ui.say import Line
 
 def row_before(page: Frame, reading: Reading, layer: int) -> None:
     """Draw the sentence, the row of the word that looks over it; a click chooses another."""
-    sentence(
-        page,
-        reading.labels,
-        weights=reading.record.row(reading.query, layer),
-        allowed=reading.record.mask[reading.query].tolist(),
-        query=reading.query,
-        unknown=reading.unknown,
-        key=WORDS,
-    )
+    looking(page, reading, layer, unknown=reading.unknown, key=WORDS)
 
 
 def unsure(page: Frame, reading: Reading) -> None:

@@ -24,7 +24,7 @@ from owi_core.readings import Reading
 from pages._ui import code, say
 from pages._ui.charts import chart
 from pages._ui.code import Inputs, show_code
-from pages._ui.components import attention_matrix, sentence
+from pages._ui.components import attention_matrix, looking
 from pages._ui.figure_text import figure_text
 from pages._ui.head_grid import chosen_head, head_grid
 from pages._ui.i18n import Translator
@@ -66,18 +66,8 @@ def take_clicks(readings: Readings) -> None:
 
 def words(page: Frame, name: Name, reading: Reading, place: Place) -> None:
     """Draw a sentence as words to click, its row as bars, its answer and where it looks."""
-    layer, head = place
     remember_drawn(name, reading.encoding.text)
-    sentence(
-        page,
-        reading.labels,
-        weights=reading.record.row(reading.query, layer, head),
-        allowed=reading.record.mask[reading.query].tolist(),
-        query=reading.query,
-        unknown=reading.unknown,
-        colour=name,
-        key=words_key(name),
-    )
+    looking(page, reading, *place, unknown=reading.unknown, colour=name, key=words_key(name))
     _answer(page, name, reading, place)
 
 

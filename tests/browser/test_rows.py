@@ -1,12 +1,14 @@
 """The rows page in a real browser: clicks on words, rows and heads, long and odd sentences."""
 
+import os
+import signal
 from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.browsing import LOOKS, Look, Server, settled, take_shot
+from tests.browser.browsing import LOOKS, Look, Server, at_rest, settled, take_shot
 
 Open = Callable[..., Page]
 
@@ -50,6 +52,25 @@ def test_click_on_a_word_changes_its_row_and_no_other(server: Server, page_at: O
     assert numbers_of(page)[5:] == ["·"] * 6  # what comes after is forbidden
     looking(page, 10, "b")
     assert numbers_of(page, "b") == other
+
+
+def test_the_row_of_a_clicked_word_is_there_before_the_server_answers(
+    server: Server, page_at: Open
+) -> None:
+    page = opened(page_at, server)
+    before = numbers_of(page)
+    os.kill(server.process.pid, signal.SIGSTOP)
+    try:
+        words_of(page).nth(4).click()
+        looking(page, 4)
+        at_once = numbers_of(page)
+    finally:
+        os.kill(server.process.pid, signal.SIGCONT)
+    assert at_once[5:] == ["·"] * 6  # what comes after is forbidden
+    assert at_once[:5] != before[:5]
+    at_rest(page)
+    looking(page, 4)
+    assert numbers_of(page) == at_once
 
 
 def test_click_on_a_row_of_the_matrix_makes_that_word_look(server: Server, page_at: Open) -> None:
