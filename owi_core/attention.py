@@ -13,15 +13,17 @@ from torch import Tensor, nn
 from owi_core.config import ModelConfig
 
 
-def attention_scores(q: Tensor, k: Tensor, *, scale: bool = True) -> Tensor:
-    """Return q kᵀ / √d_head, or q kᵀ when `scale` is off.
+def attention_scores(
+    q: Tensor, k: Tensor, *, scale: bool = True, temperature: float = 1.0
+) -> Tensor:
+    """Return q kᵀ / √d_head, or q kᵀ when `scale` is off, either divided by the temperature.
 
     q: (B, H, T_q, D), k: (B, H, T_k, D).  Returns (B, H, T_q, T_k).
     Source: Vaswani et al. 2017, eq. 1.
     """
     # Dividing q instead of the product touches D numbers a query, not T_k.
-    scaled = q / math.sqrt(q.shape[-1]) if scale else q
-    return scaled @ k.transpose(-2, -1)  # (B, H, T_q, T_k)
+    q = q / (temperature * (math.sqrt(q.shape[-1]) if scale else 1.0))
+    return q @ k.transpose(-2, -1)  # (B, H, T_q, T_k)
 
 
 def attention_pattern(scores: Tensor, mask: Tensor) -> Tensor:
@@ -117,7 +119,8 @@ class MultiHeadAttention(nn.Module):
         mask: bool, True = may attend, broadcast against (B, H, T_q, T_k).
         temperature divides the scores before the softmax.
         """
-        refuse_blind_query(mask)
+        if not explicit:  # there the softmax refuses it
+            refuse_blind_query(mask)
         q, k, v = self.project(x_query, x_key_value)
         return self.attend(q, k, v, mask, explicit, temperature)
 
@@ -199,7 +202,7 @@ class MultiHeadAttention(nn.Module):
     def _explicit(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, temperature: float
     ) -> AttentionOutput:
-        scores = attention_scores(q / temperature, k, scale=self.scale_scores)
+        scores = attention_scores(q, k, scale=self.scale_scores, temperature=temperature)
         everywhere = scores.new_ones((), dtype=torch.bool) if mask is None else mask
         pattern = attention_pattern(scores, everywhere)  # (B, H, T_q, T_k)
         dropped = F.dropout(pattern, self._drop_rate, training=self.training)

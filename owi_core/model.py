@@ -5,7 +5,8 @@ Shapes: B batch, T tokens, H heads, L layers, V vocabulary.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 import torch.nn.functional as F
@@ -19,17 +20,35 @@ from owi_core.errors import TextError
 Past = tuple[KeyValues, ...]  # one for each layer
 
 
-class ModelOutput(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class ModelOutput:
     """Logits (B, T, V), and from the explicit path what each layer's attention computed.
 
-    scores, pattern: (L, B, H, T, T_k).  z: (L, B, H, T, d_head), what each head read, before W_O.
+    The layers are put side by side when they are asked for; None where the path was not explicit.
     T_k is T, and with a past the tokens of both.
     """
 
     logits: Tensor
-    scores: Tensor | None = None
-    pattern: Tensor | None = None
-    z: Tensor | None = None
+    attended: tuple[AttentionOutput, ...] = ()
+
+    @cached_property
+    def scores(self) -> Tensor | None:
+        """(L, B, H, T, T_k), before the softmax."""
+        return self._stacked("scores")
+
+    @cached_property
+    def pattern(self) -> Tensor | None:
+        """(L, B, H, T, T_k), after it."""
+        return self._stacked("pattern")
+
+    @cached_property
+    def z(self) -> Tensor | None:
+        """(L, B, H, T, d_head), what each head read, before W_O."""
+        return self._stacked("z")
+
+    def _stacked(self, name: str) -> Tensor | None:
+        layers = [getattr(layer, name) for layer in self.attended]
+        return torch.stack(layers) if layers else None
 
 
 def sinusoidal_positions(T: int, d_model: int) -> Tensor:
@@ -150,14 +169,7 @@ class Transformer(nn.Module):
         if read_at is not None:
             resid = resid[torch.arange(B), read_at][:, None]  # (B, 1, d_model)
         logits = self.lm_head(self.norm_final(resid))  # (B, T, V)
-        if not explicit:
-            return ModelOutput(logits)
-        return ModelOutput(
-            logits,
-            torch.stack([a.scores for a in attended]),
-            torch.stack([a.pattern for a in attended]),
-            torch.stack([a.z for a in attended]),
-        )
+        return ModelOutput(logits, tuple(attended) if explicit else ())
 
     @property
     def n_params(self) -> int:

@@ -88,7 +88,7 @@ class ZeroedAfterSoftmax(MultiHeadAttention):
         """Return the layer's output; the rows of its pattern sum to less than 1."""
         refuse_blind_query(mask)
         q, k, v = self.project(x_query, x_key_value)
-        scores = attention_scores(q, k, scale=self.scale_scores) / temperature
+        scores = attention_scores(q, k, scale=self.scale_scores, temperature=temperature)
         pattern = scores.softmax(dim=-1) * mask  # (B, H, T_q, T_k)
         z = pattern @ v
         if not explicit:

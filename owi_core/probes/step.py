@@ -131,7 +131,7 @@ def run_step(inputs: StepInputs) -> StepRecord:
     q, k, v = x @ w_q + b_q, x @ w_k + b_k, x @ w_v + b_v  # (T, d)
     heads = [split_heads(each, inputs.n_head) for each in (q, k, v)]  # (H, T, D)
     scores = attention_scores(heads[0], heads[1], scale=False)  # (H, T, T)
-    scaled = attention_scores(heads[0], heads[1]) / inputs.temperature
+    scaled = attention_scores(heads[0], heads[1], temperature=inputs.temperature)
     pattern = attention_pattern(scaled, allowed)
     z = pattern @ heads[2]  # (H, T, D)
     concat = join_heads(z)  # (T, d)
