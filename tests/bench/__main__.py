@@ -1,4 +1,4 @@
-"""Run measurements by name: `python -m tests.bench start`. Each has NAME and `run() -> dict`.
+"""Run measurements by name, or all: `python -m tests.bench start`. Each has NAME and `run()`.
 
 What it finds is written to results/NAME.json beside this file, and printed as a table.
 """
@@ -19,8 +19,10 @@ RESULTS = HERE / "results"
 def main(asked: list[str]) -> int:
     """Run what was asked for, or say what there is; return the exit code."""
     benches = {module.NAME: module for module in _modules()}
+    if asked == ["all"]:
+        asked = sorted(benches)
     if not asked or set(asked) - set(benches):
-        print(f"python -m tests.bench NAME …; there are: {', '.join(sorted(benches))}")
+        print(f"python -m tests.bench NAME … or all; there are: {', '.join(sorted(benches))}")
         return 2
     RESULTS.mkdir(exist_ok=True)
     for name in asked:

@@ -24,23 +24,29 @@ PART = "小明把苹果放好，"  # six tokens, so often before the sentence
 REPEATED = (1, 9, 19)
 LONG_RUN = "/train?v=1&run=language&run.preset=quick&run.steps=20000&end=1"
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-# Press the word at `index`; return the milliseconds until it looks and until the page is at rest.
+# Press the word at `index`; return the milliseconds until it looks, and until nothing on the page
+# changed any more for 300.
 _PRESS = """async ([selector, index]) => {
   const all = (node) => [...node.querySelectorAll("*")].flatMap(
     (each) => [each, ...(each.shadowRoot ? all(each.shadowRoot) : [])]);
   const words = () => all(document).filter(
     (each) => each.matches("button.word") && each.getRootNode().host?.closest(selector)
       || each.matches(`${selector} button.word`));
-  const state = () => document.querySelector("[data-testid=stApp]").dataset.testScriptState;
+  const now = () => performance.now() - began;
   const until = async (holds) => {
     while (!holds()) await new Promise(requestAnimationFrame);
-    return performance.now() - began;
+    return now();
   };
+  let changed = 0;
+  const watch = new MutationObserver(() => { changed = now(); });
   const began = performance.now();
   words()[index].click();
   const row = await until(() => words()[index]?.getAttribute("aria-pressed") === "true");
-  await until(() => state() === "running");
-  return [row, await until(() => state() === "notRunning")];
+  watch.observe(document.body, {
+    subtree: true, childList: true, characterData: true, attributes: true });
+  await until(() => changed && now() - changed > 300);
+  watch.disconnect();
+  return [row, changed];
 }"""
 
 
