@@ -23,7 +23,7 @@ from owi_core.config import TrainConfig
 from owi_core.errors import RunError
 from owi_core.events import Control, Diverged, Event, StepDone
 from owi_core.model import ModelOutput
-from owi_core.muon import Muon
+from owi_core.optimizers import optimizers_of
 
 STATE_VERSION = 1
 IGNORED = -100  # a target that costs nothing
@@ -128,7 +128,7 @@ class Trainer:
         self.step = 0
         self.seconds = 0.0
         self.losses: list[float] = []
-        self._optimizers = _optimizers(model, config)
+        self._optimizers = optimizers_of(model, config)
         self._tokens_per_step = config.batch_size * data.ids.shape[1]
 
     def steps(self, control: Control | None = None) -> Iterator[Event]:
@@ -268,20 +268,3 @@ def _remedy(config: TrainConfig) -> str:
     if not config.clip_norm:
         return "clip_gradient"
     return "lower_lr" if config.lr > 1e-3 or config.schedule == "noam" else "longer_warmup"
-
-
-def _optimizers(model: Trainable, config: TrainConfig) -> list[torch.optim.Optimizer]:
-    decay, lr = config.weight_decay, config.lr
-    if config.optimizer == "adam":
-        return [torch.optim.Adam(model.parameters(), lr=lr, weight_decay=decay, fused=True)]
-    if config.optimizer == "adamw":
-        return [torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=decay, fused=True)]
-    # Muon is for the matrices between the embedding and the head (Jordan 2024).
-    inner = (p for name, p in model.named_parameters() if name.startswith("blocks."))
-    matrices = [p for p in inner if p.ndim == 2]
-    chosen = {id(p) for p in matrices}
-    rest = [p for p in model.parameters() if id(p) not in chosen]
-    return [
-        Muon(matrices, lr=lr, weight_decay=decay),
-        torch.optim.AdamW(rest, lr=lr, weight_decay=decay, fused=True),
-    ]
