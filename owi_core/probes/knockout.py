@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from owi_core.attention import attention_pattern, attention_scores
 from owi_core.errors import SettingError
 from owi_core.model import Transformer
 from owi_core.probes.walk import LayerPass, walk
@@ -98,29 +99,36 @@ def _read_without(
     allowed = model.default_mask(len(passes[0].before))[query]  # (T,)
     rows = allowed.repeat(len(keys), 1).scatter(1, keys[:, None], False)  # (B, T)
     blocks: Any = model.blocks[layer:]
-    resid = passes[layer].before[query].expand(len(keys), 1, -1)  # (B, 1, d_model)
+    resid = passes[layer].before[query].expand(len(keys), -1)  # (B, d_model)
     for block, passed in zip(blocks, passes[layer:], strict=True):
-        others, own = block.attention_input(passed.before[None]), block.attention_input(resid)
-        _, k, v = block.attention.project(others, others)  # (1, H, T, D)
-        q, own_k, own_v = block.attention.project(own, own)  # (B, H, 1, D)
-        k, v = (_with_own(*pair, query) for pair in ((k, own_k), (v, own_v)))
-        attended = block.attention.attend(q, k, v, rows[..., None, None, :])
-        resid = block.after_attention(resid, attended.resid)
-        rows = allowed
-    return _log_p(model, resid[:, 0], target)
+        written = _written(block, passed.before, resid, query, rows)
+        resid, rows = block.after_attention(resid, written), allowed
+    return _log_p(model, resid, target)
+
+
+def _written(block: Any, before: Tensor, resid: Tensor, query: int, rows: Tensor) -> Tensor:
+    """Return what the block's attention writes for B variants of one token: (B, d_model).
+
+    before: (T, d_model), the stream of all tokens.  resid: (B, d_model), that of the token at
+    `query`, which looks at itself instead.  rows: (B, T) or (T,), where it may look.
+    """
+    attention = block.attention
+    others, own = block.attention_input(before)[None], block.attention_input(resid)[None]
+    _, k, v = attention.project(others, others)  # (1, H, T, D)
+    q, own_k, own_v = attention.project(own, own)  # (1, H, B, D)
+    scores = attention_scores(q, k, scale=attention.scale_scores)  # (1, H, B, T)
+    itself = attention_scores(q[..., None, :], own_k[..., None, :], scale=attention.scale_scores)
+    scores[..., query] = itself[..., 0, 0]
+    pattern = attention_pattern(scores, rows)  # (1, H, B, T)
+    z = pattern @ v + pattern[..., query, None] * (own_v - v[:, :, query, None])  # (1, H, B, D)
+    written: Tensor = attention.write(z)[0]
+    return written
 
 
 def _log_p(model: Transformer, resid: Tensor, target: int) -> Tensor:
     """Return log p(target), (…), read from the stream after the last layer, (…, d_model)."""
     logits: Tensor = model.lm_head(model.norm_final(resid))  # (…, V)
     return logits.log_softmax(dim=-1)[..., target]
-
-
-def _with_own(others: Tensor, own: Tensor, at: int) -> Tensor:
-    """Return the keys or values of all tokens, (B, H, T, D), with each one's own at its place."""
-    whole = others.repeat(len(own), 1, 1, 1)
-    whole[:, :, at] = own[:, :, 0]
-    return whole
 
 
 def _mask_without(model: Transformer, T: int, cut: Sequence[Edge]) -> Tensor:
