@@ -6,11 +6,11 @@ a text are offsets into the Python string.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from typing import Any, cast
 
 import regex
-import rjieba
 
 from owi_core.errors import ModelFileError, TextError
 
@@ -350,9 +350,17 @@ def _cut_run(run: Sequence[str]) -> list[str]:
     if not _HAN.search(text) or len(run) == 1:
         return [text]
     if all(map(_is_chinese, run)):
-        return _with_nicknames(rjieba.cut(text))
+        return _with_nicknames(_dictionary().cut(text))
     parts = [list(part) for _, part in groupby(run, lambda c: _HAN.match(c) is not None)]
     return [word for part in parts for word in _cut_run(part)]
+
+
+@cache
+def _dictionary() -> Any:
+    """Return rjieba, whose words take 30 MB once it is loaded: a run on characters needs none."""
+    import rjieba
+
+    return rjieba
 
 
 def _with_nicknames(words: Sequence[str]) -> list[str]:
@@ -361,7 +369,7 @@ def _with_nicknames(words: Sequence[str]) -> list[str]:
     for word in words:
         if mended and mended[-1] == "小" and len(word) == 1 and _HAN.match(word):
             mended[-1] += word
-        elif len(word) == 3 and "小" in word[:2] and not rjieba.has_word(word):
+        elif len(word) == 3 and "小" in word[:2] and not _dictionary().has_word(word):
             start = word.index("小")
             mended += filter(None, (word[:start], word[start : start + 2], word[start + 2 :]))
         else:

@@ -1,6 +1,8 @@
 """Tokenizers: any text comes back as typed, and words are cut where a reader would cut them."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 import regex
@@ -18,6 +20,7 @@ from owi_core.tokenizer import (
     joined,
     tokenizer_from_dict,
 )
+from tests.house.source import ROOT
 
 FAMILY_EMOJI = "👨‍👩‍👧"
 CORPUS = pronoun_corpus("swap", 0, n_train=8, n_heldout=8)
@@ -314,3 +317,11 @@ def test_whatever_json_a_file_holds_it_is_read_or_refused(data: object) -> None:
 
 def test_clusters_joined_are_the_text() -> None:
     assert "".join(clusters(f"a\r\n{FAMILY_EMOJI}")) == f"a\r\n{FAMILY_EMOJI}"
+
+
+def test_characters_load_no_dictionary_of_words() -> None:
+    code = (
+        "import sys; from owi_core.tokenizer import CharTokenizer as C; "
+        "C.from_text('小鸟在树上').encode('小鸟'); sys.exit('rjieba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
