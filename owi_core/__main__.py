@@ -193,7 +193,7 @@ def _gallery(_: argparse.Namespace) -> int:
 
 
 def _worker(parsed: argparse.Namespace) -> int:
-    from owi_core import worker
+    from owi_core.jobs import worker
 
     nice = worker.NICE if parsed.nice is None else parsed.nice
     worker.main(sys.stdin, sys.stdout, nice=nice)

@@ -17,8 +17,8 @@ from owi_core.assets import ASSETS
 from owi_core.checkpoints import shipped
 from owi_core.config import SamplingConfig
 from owi_core.experiments import altered
-from owi_core.experiments.connections_maps import maps_of_fresh_models
-from owi_core.experiments.connections_settings import Params as MapParams
+from owi_core.experiments.connections.maps import maps_of_fresh_models
+from owi_core.experiments.connections.settings import Params as MapParams
 from owi_core.gallery import ready_pair
 from owi_core.generation import foresee
 from owi_core.masks import Reach

@@ -13,9 +13,9 @@ import torch
 
 from owi_core.checkpoints import Bundle
 from owi_core.errors import SettingError
-from owi_core.experiments.connections_maps import MAP_VOCABULARY, ids_of, words_of
-from owi_core.experiments.connections_settings import NAMES, Params
-from owi_core.experiments.wrong_masks import FAULTS, changes_in, wrapped
+from owi_core.experiments.connections.maps import MAP_VOCABULARY, ids_of, words_of
+from owi_core.experiments.connections.settings import NAMES, Params
+from owi_core.experiments.faults.masks import FAULTS, changes_in, wrapped
 from owi_core.peers import KINDS
 from owi_core.probes.influence import mixing_change
 from owi_core.probes.knockout import Edge
@@ -105,7 +105,7 @@ def _rows(values: Values, models: Models) -> Measured:
 def _leak(values: Values, models: Models) -> Measured:
     """How far an earlier output moves when a later token is exchanged, under a right or wrong mask.
 
-    mask: a fault of owi_core.experiments.wrong_masks, or "right".
+    mask: a fault of owi_core.experiments.faults.masks, or "right".
     """
     bundle, mask = models(values["model"]), values.get("mask", "right")
     _refuse("mask", mask, ("right", *FAULTS))

@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from pages._ui import compare_form, compare_view, rows_view
-from pages._ui.compare_form import Records
-from pages._ui.frame import Frame, footer, frame, guarded
-from pages._ui.rows_form import SIDES
+from pages._labs.compare import form, view
+from pages._labs.compare.form import Records
+from pages._labs.rows import view as rows_view
+from pages._labs.rows.form import SIDES
+from pages._ui.frame.frame import Frame, footer, frame, guarded
 
 
 def main() -> None:
@@ -18,23 +19,23 @@ def main() -> None:
 
 def body(page: Frame) -> None:
     """Both sides, and what they show together."""
-    compare_form.choose_example(page)
+    form.choose_example(page)
     boxes = {name: st.container(key=f"rows_side_{name.lower()}") for name in SIDES}
     records: Records = {}
     for name, box in boxes.items():
         with box, guarded(page.lang):
-            record = compare_form.choose_record(page, name)
+            record = form.choose_record(page, name)
             if record is not None:
                 records[name] = record
     if not records:
-        compare_view.how_to(page)
+        view.how_to(page)
         return
-    looked = {name: compare_form.looking(name, record) for name, record in records.items()}
-    place = compare_form.choose_head(page, list(looked.values()))
+    looked = {name: form.looking(name, record) for name, record in records.items()}
+    place = form.choose_head(page, list(looked.values()))
     for name, record in looked.items():
         with boxes[name]:
-            compare_view.words(page, name, record, records[name], place)
-    compare_view.together(page, looked, place)
+            view.words(page, name, record, records[name], place)
+    view.together(page, looked, place)
 
 
 main()

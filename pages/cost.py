@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from pages._ui import cost_first, cost_form, cost_view
-from pages._ui.code import show_code
-from pages._ui.cost_code import run_code
-from pages._ui.frame import Frame, footer, frame, guarded
-from pages._ui.run_panel import result_of, run_lab
+from pages._labs.cost import first, form, view
+from pages._labs.cost.code import run_code
+from pages._ui.draw.code import show_code
+from pages._ui.draw.run_panel import result_of, run_lab
+from pages._ui.frame.frame import Frame, footer, frame, guarded
 
 NAME = "cost"
 
@@ -14,10 +14,10 @@ NAME = "cost"
 def main() -> None:
     page = frame("cost")
     with guarded(page.lang):
-        cost_first.reach(page)
+        first.reach(page)
     with guarded(page.lang):
-        cost_first.memory(page)
-    for part in cost_form.PARTS:
+        first.memory(page)
+    for part in form.PARTS:
         with guarded(page.lang):
             measured(page, part)
     footer(page.lang)
@@ -30,14 +30,14 @@ def measured(page: Frame, part: str) -> None:
     run = run_lab(
         page,
         NAME,
-        cost_form.choose(page, part),
+        form.choose(page, part),
         name=part,
         matches=lambda run: run.params.get("part") == part,
-        draw=cost_view.live,
+        draw=view.live,
     )
     result = result_of(run)
     if run is not None and result is not None:
-        cost_view.SHOW[part](page, run, result)
+        view.SHOW[part](page, run, result)
         show_code(page, run_code(run.params))
 
 

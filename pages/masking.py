@@ -5,12 +5,13 @@ from typing import Any
 import streamlit as st
 
 from owi_core.errors import TextError
-from pages._ui import masking_fit, masking_form, masking_view, run_panel
-from pages._ui.code import show_code
-from pages._ui.frame import Frame, footer, frame, guarded
-from pages._ui.masking_code import run_code
-from pages._ui.run_panel import Panel, latest_run
-from pages._ui.runs import Run
+from pages._labs.masking import fit, form, view
+from pages._labs.masking.code import run_code
+from pages._ui.draw import run_panel
+from pages._ui.draw.code import show_code
+from pages._ui.draw.run_panel import Panel, latest_run
+from pages._ui.frame.frame import Frame, footer, frame, guarded
+from pages._ui.session.runs import Run
 
 NAME = "masking"
 
@@ -20,43 +21,43 @@ def main() -> None:
     run = latest_run(NAME)
     panel = Panel.of(page, run)
     with guarded(page.lang):
-        values = masking_form.choose(page)
+        values = form.choose(page)
         if panel.buttons():
             start(values, run)
             st.rerun()
     if run is not None:
         show(page, panel, run)
     with guarded(page.lang):
-        masking_fit.where_none_is_right(page)
+        fit.where_none_is_right(page)
     with guarded(page.lang):
-        masking_fit.pads(page)
+        fit.pads(page)
     footer(page.lang)
 
 
 def start(values: dict[str, Any], run: Run | None) -> None:
     if not str(values.get("own_text", "-")).strip():
         raise TextError("text_empty")
-    run_panel.start(NAME, values, run, private=masking_form.is_private(values))
+    run_panel.start(NAME, values, run, private=form.is_private(values))
 
 
 def show(page: Frame, panel: Panel, run: Run) -> None:
     """The run: how far both are, how it ended, what was measured."""
     with guarded(page.lang):
-        panel.let_watch(masking_view.curves)
-        panel.watch(masking_view.curves)
+        panel.let_watch(view.curves)
+        panel.watch(view.curves)
         panel.outcome()
         panel.offer_again()
     result = run_panel.result_of(run)
     if result is None:
         return
     with guarded(page.lang):
-        masking_view.figures(page, result)
+        view.figures(page, result)
         show_code(page, run_code(run.params))
-        masking_view.leak(page, run, result)
-        masking_view.written(page, result)
+        view.leak(page, run, result)
+        view.written(page, result)
     with guarded(page.lang):
-        masking_view.checks(page, result)
-        masking_view.mask_itself(page, run, result)
+        view.checks(page, result)
+        view.mask_itself(page, run, result)
 
 
 main()

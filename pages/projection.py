@@ -6,20 +6,14 @@ import streamlit as st
 
 from owi_core.probes.ablation import Head
 from owi_core.readings import Reading
-from pages._ui import (
-    projection_faults,
-    projection_form,
-    projection_models,
-    projection_training,
-    projection_view,
-    projection_work,
-)
-from pages._ui.code import show_code
-from pages._ui.frame import Frame, footer, frame, guarded
-from pages._ui.projection_code import cut_code, parts_code
-from pages._ui.projection_models import Place
-from pages._ui.reading import model_stamp
-from pages._ui.seat import seat
+from pages._labs.projection import faults, form, models, training, view
+from pages._labs.projection import work as projection_work
+from pages._labs.projection.code import cut_code, parts_code
+from pages._labs.projection.models import Place
+from pages._ui.draw.code import show_code
+from pages._ui.frame.frame import Frame, footer, frame, guarded
+from pages._ui.session.reading import model_stamp
+from pages._ui.session.seat import seat
 
 
 class Sentence(NamedTuple):
@@ -36,7 +30,7 @@ def main() -> None:
     seat()
     body(page)
     with guarded(page.lang):
-        projection_training.show(page)
+        training.show(page)
     footer(page.lang)
 
 
@@ -44,17 +38,17 @@ def main() -> None:
 def body(page: Frame) -> None:
     """All that a click on a word or a head draws anew."""
     with guarded(page.lang):
-        projection_form.type_text(page)
+        form.type_text(page)
         sentence_box = st.container()
         left, right = st.columns([2, 3])
         with right:
-            model = projection_form.choose_model(page)
-        reading = projection_form.read(model)
+            model = form.choose_model(page)
+        reading = form.read(model)
         with left:
-            layer = projection_form.choose_layer(page, reading)
+            layer = form.choose_layer(page, reading)
         with sentence_box:
-            projection_view.row_before(page, reading, layer)
-            projection_view.unsure(page, reading)
+            view.row_before(page, reading, layer)
+            view.unsure(page, reading)
         place = (model_stamp(model), reading.encoding.text, reading.query)
         heads(page, Sentence(model, place, reading, layer))
 
@@ -62,33 +56,33 @@ def body(page: Frame) -> None:
 def heads(page: Frame, asked: Sentence) -> None:
     """Switches for the heads, what they do to the answer, and what every part writes."""
     place, reading, layer = asked.place, asked.reading, asked.layer
-    cut = projection_form.choose_heads(page, reading)
-    changed = projection_models.without(place, reading, cut)
-    projection_view.numbers(page, changed)
-    st.markdown(projection_view.told(page, projection_view.cut_line(changed, len(cut))))
+    cut = form.choose_heads(page, reading)
+    changed = models.without(place, reading, cut)
+    view.numbers(page, changed)
+    st.markdown(view.told(page, view.cut_line(changed, len(cut))))
     if cut:
         st.caption(page.t("row.after", layer=layer + 1))
-        on = projection_form.heads_on(layer, reading.record.n_head, cut)
-        projection_view.row(page, changed.after, layer, on, "projection.after")
-    effects = projection_models.effects(place, reading)
+        on = form.heads_on(layer, reading.record.n_head, cut)
+        view.row(page, changed.after, layer, on, "projection.after")
+    effects = models.effects(place, reading)
     st.subheader(page.t("worth.title"), anchor=False)
-    for line in projection_view.sharing_lines(effects.singles, effects.together, effects.sharing):
-        st.markdown(projection_view.told(page, line))
-    projection_view.worth(page, effects, cut)
+    for line in view.sharing_lines(effects.singles, effects.together, effects.sharing):
+        st.markdown(view.told(page, line))
+    view.worth(page, effects, cut)
     show_code(page, cut_code(asked.model, reading, cut))
     with guarded(page.lang):
         taken_apart(page, asked, cut)
     with guarded(page.lang):
-        projection_faults.show(page, place, reading, layer)
+        faults.show(page, place, reading, layer)
 
 
 def taken_apart(page: Frame, asked: Sentence, cut: tuple[Head, ...]) -> None:
     """The equality, what heads look at, read and write, and one word's logit as a sum."""
     place, reading, layer = asked.place, asked.reading, asked.layer
     st.subheader(page.t("sum.title"), anchor=False)
-    projection_work.equality(page, projection_models.errors(place, reading, cut))
-    found = projection_models.parts(place, reading, cut)
-    work = projection_models.work(place, reading, cut, layer)
+    projection_work.equality(page, models.errors(place, reading, cut))
+    found = models.parts(place, reading, cut)
+    work = models.work(place, reading, cut, layer)
     query = reading.labels[reading.query]
     st.markdown(page.t.markdown("table.title", query=query, layer=layer + 1))
     projection_work.table(page, reading, work, found, layer, cut)

@@ -1,9 +1,10 @@
 """The status page: sessions, runs, queue and memory, for the teacher who brings the token."""
 
-from pages._ui import settings_check, status_view
-from pages._ui.frame import frame, guarded
+from pages._labs.status import view
+from pages._ui.frame import settings_check
+from pages._ui.frame.frame import frame, guarded
 
 page = frame("status")
 with guarded(page.lang):
-    status_view.board(page)
+    view.board(page)
 settings_check.tell(page.lang)

@@ -2,19 +2,19 @@
 
 import streamlit as st
 
-from pages._ui import step_chain, step_form, step_training, step_view
-from pages._ui.frame import Frame, footer, frame, guarded
-from pages._ui.seat import seat
+from pages._labs.step import chain, form, training, view
+from pages._ui.frame.frame import Frame, footer, frame, guarded
+from pages._ui.session.seat import seat
 
 
 def main() -> None:
     page = frame("step")
     seat()
     board(page)
-    step_view.model_rows(page)
-    step_training.relations(page)
-    step_view.position_pictures(page)
-    step_training.positions(page)
+    view.model_rows(page)
+    training.relations(page)
+    view.position_pictures(page)
+    training.positions(page)
     footer(page.lang)
 
 
@@ -22,8 +22,8 @@ def main() -> None:
 def board(page: Frame) -> None:
     """All that a number typed into the chain draws anew."""
     with guarded(page.lang):
-        shown = step_form.choose(page)
-        step_chain.draw(
+        shown = form.choose(page)
+        chain.draw(
             page,
             shown.record,
             shown.before,
@@ -31,11 +31,11 @@ def board(page: Frame) -> None:
             shown.head,
             shown.board.selected,
         )
-        step_form.reset(page, shown.board)
-        step_view.summary(page, shown)
-        step_form.table_editor(page, shown.board)
-        step_view.code(page, shown)
-        step_view.sections(page, shown)
+        form.reset(page, shown.board)
+        view.summary(page, shown)
+        form.table_editor(page, shown.board)
+        view.code(page, shown)
+        view.sections(page, shown)
 
 
 main()

@@ -3,15 +3,16 @@
 import streamlit as st
 
 from owi_core.experiments.tying import NAME
-from pages._ui import run_panel, tying_form, tying_results, tying_touch, tying_view
-from pages._ui.code import show_code
-from pages._ui.frame import Frame, footer, frame, guarded
-from pages._ui.run_panel import latest_run
-from pages._ui.runs import Run
-from pages._ui.state import keep, renew
-from pages._ui.tying_code import run_code
-from pages._ui.tying_models import SHIPPED
-from pages._ui.tying_touch import OWN, edits_key
+from pages._labs.tying import form, results, touch, view
+from pages._labs.tying.code import run_code
+from pages._labs.tying.models import SHIPPED
+from pages._labs.tying.touch import OWN, edits_key
+from pages._ui.draw import run_panel
+from pages._ui.draw.code import show_code
+from pages._ui.draw.run_panel import latest_run
+from pages._ui.frame.frame import Frame, footer, frame, guarded
+from pages._ui.session.runs import Run
+from pages._ui.session.state import keep, renew
 
 
 def main() -> None:
@@ -19,23 +20,23 @@ def main() -> None:
     run = latest_run(NAME)
     source = choose_source(page, run)
     with guarded(page.lang):
-        tying_view.proof(page, source)
+        view.proof(page, source)
     with guarded(page.lang):
         st.subheader(page.t("touch.title"), anchor=False)
         st.markdown(page.t("touch.about"))
-        tying_touch.touch_it(page, source)
+        touch.touch_it(page, source)
     with guarded(page.lang):
         st.subheader(page.t("size.title"), anchor=False)
-        tying_view.sizes(page, source)
+        view.sizes(page, source)
     st.subheader(page.t("train.title"), anchor=False)
     with guarded(page.lang):
-        values = tying_form.choose(page)
-        run = run_panel.run_lab(page, NAME, values, draw=tying_results.curves)
+        values = form.choose(page)
+        run = run_panel.run_lab(page, NAME, values, draw=results.curves)
         if run is not None:
             show(page, run)
     with guarded(page.lang):
         st.subheader(page.t("near.title"), anchor=False)
-        tying_view.nearest(page, source)
+        view.nearest(page, source)
     footer(page.lang)
 
 
@@ -48,7 +49,7 @@ def choose_source(page: Frame, run: Run | None) -> str:
     chosen = st.segmented_control(
         page.t("source.label"),
         tuple(sources),
-        format_func=lambda name: tying_view.source_name(page, sources[name], SHIPPED),
+        format_func=lambda name: view.source_name(page, sources[name], SHIPPED),
         required=True,
         key=keep("tying.source", SHIPPED, among=tuple(sources)),
     )
@@ -60,12 +61,12 @@ def show(page: Frame, run: Run) -> None:
     result = run_panel.result_of(run)
     if result is None:
         return
-    tying_results.numbers(page, result)
+    results.numbers(page, result)
     show_code(page, run_code(run.params))
-    tying_results.by_layer(page, result)
-    tying_results.moved(page, result)
-    tying_results.gradient(page, run, result)
-    tying_results.wrong_ways(page, run, result)
+    results.by_layer(page, result)
+    results.moved(page, result)
+    results.gradient(page, run, result)
+    results.wrong_ways(page, run, result)
 
 
 main()

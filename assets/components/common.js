@@ -1,5 +1,5 @@
 // What the three components share: state by host, colours, sharp canvases, rows of words.
-// PALETTES = {light, dark} is put in front of this text by pages/_ui/components.py.
+// PALETTES = {light, dark} is put in front of this text by pages/_ui/draw/components.py.
 
 const STATES = new WeakMap();
 

@@ -4,7 +4,7 @@ import importlib
 import pkgutil
 
 from owi_core.errors import SettingError
-from owi_core.experiments.base import Experiment, parameters, parse_params, recipe
+from owi_core.experiments._kit.params import Experiment, parameters, parse_params, recipe
 
 __all__ = ["EXPERIMENTS", "Experiment", "find", "parameters", "parse_params", "recipe"]
 

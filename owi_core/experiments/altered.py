@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from owi_core.experiments.wrong_residual import broken
+from owi_core.experiments.faults.residual import broken
 from owi_core.model import Transformer
 from owi_core.probes.ablation import Head, Sharing, how_shared, layer_heads, without_heads
 from owi_core.probes.knockout import answer_log_probability

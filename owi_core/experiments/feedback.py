@@ -21,7 +21,7 @@ from owi_core.config import ModelConfig, SamplingConfig
 from owi_core.corpora import character_text
 from owi_core.events import Control, Evaluated, Event, Finished, Paused, Started, Stopped
 from owi_core.experiments import language
-from owi_core.experiments.base import check_params, recipe, setting
+from owi_core.experiments._kit.params import check_params, recipe, setting
 from owi_core.generation import generate
 from owi_core.model import Transformer
 from owi_core.probes.cache import (

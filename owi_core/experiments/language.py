@@ -17,8 +17,8 @@ from owi_core.config import SamplingConfig, TrainConfig
 from owi_core.corpora import CHARACTER_TEXTS, character_text, read_text_file
 from owi_core.errors import TextError
 from owi_core.events import Control, Event
-from owi_core.experiments.base import setting
-from owi_core.experiments.live import (
+from owi_core.experiments._kit.params import setting
+from owi_core.experiments._kit.session import (
     MAX_STEPS,
     Session,
     TransformerParams,

@@ -18,15 +18,16 @@ from owi_core.config import MaskName, SamplingConfig
 from owi_core.corpora import CHARACTER_TEXTS
 from owi_core.errors import RunError, TextError
 from owi_core.events import Control, Evaluated, Event, Finished, Started
-from owi_core.experiments import language, wrong_masks
-from owi_core.experiments.base import check_params, command, recipe, setting
-from owi_core.experiments.side_by_side import (
+from owi_core.experiments import language
+from owi_core.experiments._kit.pair import (
     Side,
     load_states,
     recent_losses,
     save_both,
     train_both,
 )
+from owi_core.experiments._kit.params import check_params, command, recipe, setting
+from owi_core.experiments.faults import masks
 from owi_core.generation import generate
 from owi_core.model import Transformer
 from owi_core.probes.leakage import (
@@ -42,7 +43,7 @@ from owi_core.training import Trainer
 
 NAME = "masking"
 CAUSAL, NONE = "causal", "unmasked"
-FAULTS = tuple(name for name in wrong_masks.FAULTS if name != "padding_attended")
+FAULTS = tuple(name for name in masks.FAULTS if name != "padding_attended")
 N_SENTENCE = 12
 HONEST_EVERY = 20  # steps between two points of a curve; a multiple of LOSS_EVERY
 N_LIVE_WINDOWS = 8
@@ -146,7 +147,7 @@ def measure(side: Side, prepared: Prepared, params: Params) -> dict[str, Any]:
         "sentence": list(prepared.sentence.labels),
         "changes": _rounded(changes),
         "gradients": _rounded(gradient_matrix(model, ids)),
-        "checks": [asdict(check) for check in wrong_masks.mask_checks(model, ids)],
+        "checks": [asdict(check) for check in masks.mask_checks(model, ids)],
     }
 
 
@@ -230,7 +231,7 @@ def _side(name: str, params: Params, first: language.Prepared) -> Side:
     mask: MaskName = "bidirectional" if name == NONE else "causal"
     # No position that was never trained: past its window a model drops the oldest characters.
     config = dataclasses.replace(first.bundle.model.config, mask=mask, block_size=data.ids.shape[1])
-    model = wrong_masks.make(config, torch.Generator().manual_seed(params.seed), name)
+    model = masks.make(config, torch.Generator().manual_seed(params.seed), name)
     _refuse_blind_row(model, data.ids[:1])
     bundle = dataclasses.replace(first.bundle, model=model)
     return Side(name, _noted(bundle, params), Trainer(model, data, first.trainer.config))
@@ -239,7 +240,7 @@ def _side(name: str, params: Params, first: language.Prepared) -> Side:
 @torch.no_grad()
 def _refuse_blind_row(model: Transformer, ids: Tensor) -> None:
     """Raise RunError before the first step where a query may look nowhere."""
-    blind = wrong_masks.blind_row(model, ids)
+    blind = masks.blind_row(model, ids)
     if blind is not None:
         raise RunError("mask_blind_row", row=blind + 1)
 
@@ -264,7 +265,7 @@ def _sentence(params: Params, tokenizer: CharTokenizer, first: language.Prepared
         )
     encoding = tokenizer.encode(params.sentence)
     n = len(encoding.ids)
-    limit = min(wrong_masks.MAX_PROBED, first.trainer.data.ids.shape[1])
+    limit = min(masks.MAX_PROBED, first.trainer.data.ids.shape[1])
     if n > limit:
         raise TextError("text_over_block", tokens=n, block_size=limit, over=n - limit)
     if n < 2:

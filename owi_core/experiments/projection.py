@@ -16,11 +16,8 @@ import torch
 from owi_core.checkpoints import Bundle
 from owi_core.corpora import Sample
 from owi_core.events import Control, Evaluated, Event, Finished, Started
-from owi_core.experiments import pronoun, wrong_residual
-from owi_core.experiments.base import recipe, setting
-from owi_core.experiments.live import note_of
-from owi_core.experiments.pronoun import GOOD_ACCURACY, N_MEASURED, Measured, measure_samples
-from owi_core.experiments.side_by_side import (
+from owi_core.experiments import pronoun
+from owi_core.experiments._kit.pair import (
     Side,
     Sides,
     load_states,
@@ -28,6 +25,10 @@ from owi_core.experiments.side_by_side import (
     save_both,
     train_both,
 )
+from owi_core.experiments._kit.params import recipe, setting
+from owi_core.experiments._kit.session import note_of
+from owi_core.experiments.faults import residual
+from owi_core.experiments.pronoun import GOOD_ACCURACY, N_MEASURED, Measured, measure_samples
 from owi_core.model import Transformer
 from owi_core.probes.ablation import Head, how_shared, layer_heads, without_heads
 from owi_core.probes.contributions import SumError, sum_errors
@@ -36,7 +37,7 @@ from owi_core.training import Trainer
 
 NAME = "projection"
 WITH, WITHOUT = "with_projection", "without_projection"
-AGAINST = (WITHOUT, *wrong_residual.BLOCKS)
+AGAINST = (WITHOUT, *residual.BLOCKS)
 MEASURE_EVERY = 20
 N_LIVE, N_SUMMED = 100, 20  # held-out sentences: while it trains, and for the equality
 SUM_TOLERANCE = 1e-5
@@ -112,7 +113,7 @@ def measure(sides: Sides, samples: Sequence[Sample]) -> dict[str, Any]:
         "sharing": right["sharing"],
         sides[0].name: right,
         sides[1].name: other,
-        "faults": {fault: _with_fault(sides[0], fault, samples) for fault in wrong_residual.FAULTS},
+        "faults": {fault: _with_fault(sides[0], fault, samples) for fault in residual.FAULTS},
     }
 
 
@@ -146,7 +147,7 @@ def verdict(result: dict[str, Any]) -> dict[str, Any]:
 def _other_model(params: Params, right: Transformer) -> Transformer:
     rng = torch.Generator().manual_seed(params.seed)
     if params.against != WITHOUT:
-        return wrong_residual.make(right.config, rng, params.against)
+        return residual.make(right.config, rng, params.against)
     return Transformer(dataclasses.replace(right.config, output_projection=False), rng)
 
 
@@ -177,7 +178,7 @@ def _measure_side(side: Side, samples: Sequence[Sample]) -> dict[str, Any]:
 
 def _with_fault(side: Side, fault: str, samples: Sequence[Sample]) -> dict[str, Any]:
     """Return what is left of the trained model when the mistake is made in it afterwards."""
-    model = wrong_residual.broken(side.bundle.model, fault)
+    model = residual.broken(side.bundle.model, fault)
     return _told(measure_samples(dataclasses.replace(side.bundle, model=model), samples))
 
 

@@ -20,8 +20,14 @@ from owi_core.checkpoints import Bundle
 from owi_core.corpora import FAMILIES, PRONOUNS, Sample, pronoun_corpus
 from owi_core.errors import TextError
 from owi_core.events import Control, Event
-from owi_core.experiments.base import setting
-from owi_core.experiments.live import Session, TransformerParams, Watched, note_of, run_session
+from owi_core.experiments._kit.params import setting
+from owi_core.experiments._kit.session import (
+    Session,
+    TransformerParams,
+    Watched,
+    note_of,
+    run_session,
+)
 from owi_core.model import Transformer
 from owi_core.tokenizer import Encoding, WordTokenizer
 from owi_core.training import IGNORED, Dataset, Trainer

@@ -7,7 +7,7 @@ from typing import Any
 
 from owi_core.errors import SettingError
 from owi_core.events import Control, Event, Finished, Started
-from owi_core.experiments.base import check_params, recipe, setting
+from owi_core.experiments._kit.params import check_params, recipe, setting
 from owi_core.probes.step import DTYPES, MASKS, StepInputs, random_inputs, run_step
 from owi_core.probes.step_checks import agreement, shuffled
 

@@ -18,16 +18,8 @@ from owi_core.checkpoints import Bundle, from_bytes, to_bytes
 from owi_core.config import ModelConfig
 from owi_core.corpora import FAMILIES, Sample
 from owi_core.events import Control, Evaluated, Event, Finished, Started
-from owi_core.experiments import pronoun, wrong_ties
-from owi_core.experiments.base import (
-    check_params,
-    command,
-    fill_defaults,
-    recipe,
-    setting,
-)
-from owi_core.experiments.live import loss_rose
-from owi_core.experiments.side_by_side import (
+from owi_core.experiments import pronoun
+from owi_core.experiments._kit.pair import (
     Side,
     Sides,
     load_states,
@@ -35,6 +27,15 @@ from owi_core.experiments.side_by_side import (
     save_both,
     train_both,
 )
+from owi_core.experiments._kit.params import (
+    check_params,
+    command,
+    fill_defaults,
+    recipe,
+    setting,
+)
+from owi_core.experiments._kit.session import loss_rose
+from owi_core.experiments.faults import ties
 from owi_core.model import Transformer
 from owi_core.probes.storage import tied_storage
 from owi_core.probes.tie_gradient import TiedGradient, tied_gradient
@@ -335,7 +336,7 @@ def _wrong(prepared: Prepared, params: Params) -> list[Any]:
     config = prepared.sides[0].bundle.model.config
     steps = min(N_WRONG_STEPS, trainer.config.steps)
     training = dataclasses.replace(trainer.config, steps=steps, warmup_steps=min(5, steps))
-    return wrong_ties.tried(config, trainer.data, training, len(prepared.unseen))
+    return ties.tried(config, trainer.data, training, len(prepared.unseen))
 
 
 def _live(prepared: Prepared) -> dict[str, float]:

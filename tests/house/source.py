@@ -56,7 +56,11 @@ def core() -> tuple[Module, ...]:
 
 def page_scripts() -> tuple[Module, ...]:
     """Return app.py and the page scripts, without what they share."""
-    return tuple(m for m in modules("app.py", "pages") if not m.name.startswith("pages._ui"))
+    return tuple(
+        m
+        for m in modules("app.py", "pages")
+        if m.name.count(".") < 2 and m.path.name != "__init__.py"
+    )
 
 
 def app() -> tuple[Module, ...]:

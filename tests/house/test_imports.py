@@ -41,7 +41,7 @@ def test_figures_import_arrays_and_charts_only() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["owi_core.figures", "owi_core.record", "owi_core.events", "pages._ui.frame"]
+    "name", ["owi_core.figures", "owi_core.record", "owi_core.events", "pages._ui.frame.frame"]
 )
 def test_what_draws_the_title_and_what_is_drawn_load_without_torch(name: str) -> None:
     code = f"import sys, {name}; sys.exit('torch' in sys.modules)"

@@ -19,7 +19,7 @@ from tests.house.source import (
 )
 
 MOST_LINES = 120
-CHARTS = "pages._ui.charts"
+CHARTS = "pages._ui.draw.charts"
 CJK = re.compile(r"[\u4e00-\u9fff]")
 # Markup, the app's name, a catalog's key, a file's name.
 NO_WORDS = re.compile(r"<[^>]*>|\bOWI\b|^[a-z_]+(\.[a-z_]*)+$", re.DOTALL)

@@ -22,7 +22,7 @@ FORBIDDEN_MODULES = {
     "zipfile", "tarfile", "ctypes", "xml", "requests", "httpx", "socket", "http",
 }  # fmt: skip
 # One starts workers, one measures a fresh process; neither is given a user's words.
-START_PROCESSES = {"pages._ui.worker_process", "owi_core.probes.memory"}
+START_PROCESSES = {"owi_core.jobs.worker_process", "owi_core.probes.memory"}
 MEGABYTE = 2**20
 
 

@@ -3,15 +3,15 @@
 import ast
 import re
 
-from pages._ui import settings
+from pages._ui.base import settings
 from tests.house.source import Module, app, where
 
 DECLARED = {variable for variable, _, _ in settings.table()}
 # Who may touch the environment: the settings; a worker's start, which hands it on; a switch that
 # keeps a library of torch's quiet.
 HANDLE_THE_ENVIRONMENT = {
-    "pages._ui.settings",
-    "pages._ui.worker_process",
+    "pages._ui.base.settings",
+    "owi_core.jobs.worker_process",
     "owi_core.probes.memory",
 }
 
@@ -31,7 +31,8 @@ def test_no_variable_of_ours_is_named_outside_the_settings() -> None:
         where(module, node)
         for module in app()
         for node in module.strings()
-        if re.fullmatch(r"OWI_[A-Z_]*", str(node.value)) and module.name != "pages._ui.settings"
+        if re.fullmatch(r"OWI_[A-Z_]*", str(node.value))
+        and module.name != "pages._ui.base.settings"
     ]
     assert found == []
 

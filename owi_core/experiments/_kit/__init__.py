@@ -1,0 +1,1 @@
+"""What experiments share: parameters, the run loop, and paired runs."""

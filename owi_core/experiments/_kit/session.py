@@ -1,0 +1,226 @@
+"""What experiments that train a Transformer share: its parameters, and a run one can watch."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from owi_core import checkpoints
+from owi_core.checkpoints import Bundle
+from owi_core.config import ModelConfig, TrainConfig
+from owi_core.events import (
+    Control,
+    Diverged,
+    Evaluated,
+    Event,
+    Finished,
+    Paused,
+    Snapshot,
+    Started,
+    Stopped,
+)
+from owi_core.experiments._kit.params import check_params, command, fill_defaults, recipe, setting
+from owi_core.tokenizer import Encoding
+from owi_core.training import Trainer
+
+MAX_SNAPSHOTS = 60
+MAX_STEPS = 20_000
+ROSE_NATS = 1.0  # a smaller rise may be the luck of the batches
+_TYPED = ("own_text", "text_file", "watch", "prompt")  # parameters that hold what a user wrote
+
+
+@dataclass(frozen=True)
+class TransformerParams:
+    """What may be set of a Transformer and its training; None takes the recipe's value."""
+
+    seed: int = setting(0, "seed of data, weights and batches", low=0, high=2**31 - 1)
+    mask: str = setting("causal", "what a token may look at", choices=("causal", "bidirectional"))
+    steps: int | None = setting(None, "training steps", low=0, high=MAX_STEPS)
+    batch_size: int | None = setting(None, "samples per step", low=1, high=512)
+    lr: float | None = setting(None, "highest learning rate", low=1e-6, high=10.0)
+    optimizer: str | None = setting(None, "optimizer", choices=("adamw", "adam", "muon"))
+    schedule: str | None = setting(
+        None, "course of the learning rate", choices=("constant", "linear", "cosine", "noam")
+    )
+    warmup_steps: int | None = setting(None, "steps of rising rate", low=0, high=10_000)
+    n_layer: int | None = setting(None, "layers", low=1, high=6)
+    n_head: int = setting(4, "heads per layer", low=1, high=16)
+    d_model: int = setting(128, "width of the residual stream", low=8, high=256)
+    d_mlp: int = setting(256, "width of the perceptron", low=8, high=1024)
+    dropout: float | None = setting(None, "dropout", low=0.0, high=0.9)
+    norm: str | None = setting(None, "where the norm stands", choices=("pre", "post"))
+    activation: str | None = setting(None, "activation of the perceptron", choices=("gelu", "relu"))
+    positions: str = setting(
+        "sinusoidal", "how positions are told", choices=("sinusoidal", "learned", "none")
+    )
+    embedding_scale: float | None = setting(
+        None, "factor on the embedding at the input (1 … √d_model)", low=1.0, high=16.0
+    )
+    embedding_std: float | None = setting(
+        None, "initial standard deviation of the embedding", low=1e-4, high=10.0
+    )
+    init_std: float | None = setting(
+        None, "initial standard deviation of the other matrices", low=1e-4, high=10.0
+    )
+    tie_weights: bool = setting(True, "embedding and head share one matrix")
+    clip_norm: float = setting(1.0, "largest gradient norm, 0 = off", low=0.0, high=1e6)
+
+    def __post_init__(self) -> None:
+        check_params(self)
+        fill_defaults(self, self.usual())
+
+    def usual(self) -> dict[str, Any]:
+        """Return the recipe: the values of what is left out."""
+        raise NotImplementedError
+
+    def model_config(self, vocab_size: int, block_size: int) -> ModelConfig:
+        """Return the model's settings among these parameters."""
+        shared = self._shared(ModelConfig)
+        return ModelConfig(vocab_size=vocab_size, block_size=block_size, **shared)
+
+    def train_config(self, **more: Any) -> TrainConfig:
+        """Return the training's settings among these parameters, with `more` over them."""
+        return TrainConfig(**(self._shared(TrainConfig) | more))
+
+    def _shared(self, config: type[Any]) -> dict[str, Any]:
+        names = {f.name for f in dataclasses.fields(config)} & set(asdict(self))
+        return {name: getattr(self, name) for name in names}
+
+
+def note_of(name: str, params: TransformerParams, *, private: bool) -> dict[str, Any]:
+    """Return how a model was made, to be kept beside its weights.
+
+    private: it was made with somebody's own words, which are nobody's business who is given the
+    model; it then names no command.
+    """
+    values = asdict(params)
+    typed = {key: "" for key in _TYPED if private and key in values}
+    return {
+        "experiment": name,
+        "params": values | typed,
+        "recipe": recipe(name, params),
+        "command": "" if private else command(name, params),
+        "private": private,
+    }
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The sentence whose pattern is shown while the model learns, and the token that looks."""
+
+    encoding: Encoding
+    query: int
+
+
+@dataclass(frozen=True)
+class Session:
+    """A run before its first step, and how it is measured: while it trains, and at its end."""
+
+    bundle: Bundle
+    trainer: Trainer
+    watched: Watched
+    measure_live: Callable[[], dict[str, float]]
+    measure: Callable[[], dict[str, Any]]
+    verdict: Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def run_session(
+    name: str,
+    params: TransformerParams,
+    session: Session,
+    folder: Path | None,
+    control: Control | None,
+    resume: bool,
+) -> Iterator[Event]:
+    """Yield the events of a whole run, or of the rest of a paused one; leave the model in `folder`.
+
+    Ends with Finished, or early with Diverged, Paused or Stopped.
+    """
+    bundle, trainer = session.bundle, session.trainer
+    if resume and folder is not None:
+        trainer.load_state(folder)
+    steps = trainer.config.steps
+    yield Started(name, asdict(params), recipe(name, params), steps, bundle.model.n_params)
+    if trainer.step == 0:
+        yield Evaluated(0, session.measure_live())
+    yield from watch_training(
+        trainer, bundle, session.watched, session.measure_live, folder, control or Control()
+    )
+    if not trainer.finished:
+        return
+    result = session.measure()
+    yield Evaluated(steps, session.measure_live())
+    if folder is not None:
+        checkpoints.save(dataclasses.replace(bundle, note=bundle.note | {"result": result}), folder)
+    verdict = loss_rose(trainer) or session.verdict(result)
+    yield Finished(name, asdict(params), result, verdict)
+
+
+def loss_rose(trainer: Trainer) -> dict[str, Any] | None:
+    """Return the verdict on a run that ended worse than it began, or None for any other.
+
+    With the gradient clipped a far too high learning rate drives the loss up without end, yet every
+    loss stays a finite number.
+    """
+    last = trainer.recent_loss_nats()
+    if last is None or last < trainer.losses[0] + ROSE_NATS:
+        return None
+    values = {"first": round(trainer.losses[0], 3), "last": round(last, 3), "lr": trainer.config.lr}
+    return {"code": "loss_rose", "passed": False, "values": values}
+
+
+def watch_training(
+    trainer: Trainer,
+    bundle: Bundle,
+    watched: Watched | None,
+    measure: Callable[[], dict[str, float]],
+    folder: Path | None,
+    control: Control,
+) -> Iterator[Event]:
+    """Yield the events of training, between them snapshots and measurements.
+
+    When it ended early the last event says so: Diverged, Paused or Stopped; the last two leave the
+    run's state, or the model as it is, in `folder`.
+    """
+    config = trainer.config
+    snapshot_every = max(config.snapshot_every, math.ceil(config.steps / (MAX_SNAPSHOTS - 2)))
+    if trainer.step == 0 and watched is not None:
+        yield snapshot(bundle, watched, 0)
+    for event in trainer.steps(control):
+        yield event
+        if isinstance(event, Diverged):
+            return
+        step = trainer.step
+        last = step == config.steps
+        if watched is not None and (step % snapshot_every == 0 or last):
+            yield snapshot(bundle, watched, step)
+        if step % config.eval_every == 0 and not last:
+            yield Evaluated(step, measure())
+    if trainer.step < config.steps:
+        yield _early_end(trainer, bundle, folder, control)
+
+
+@torch.no_grad()
+def snapshot(bundle: Bundle, watched: Watched, step: int) -> Snapshot:
+    """Return the watched sentence's pattern as the model stands now, rounded to four digits."""
+    bundle.model.eval()
+    output = bundle.model(torch.tensor([watched.encoding.ids]), explicit=True)
+    assert output.pattern is not None
+    pattern = output.pattern[:, 0].double().numpy().round(4).tolist()
+    return Snapshot(step, list(watched.encoding.labels), watched.query, pattern)
+
+
+def _early_end(
+    trainer: Trainer, bundle: Bundle, folder: Path | None, control: Control
+) -> Paused | Stopped:
+    if folder is not None:
+        checkpoints.save(bundle, folder)
+    if control.request == "pause":
+        if folder is not None:
+            trainer.save_state(folder)
+        return Paused(trainer.step)
+    return Stopped(trainer.step)

@@ -1,0 +1,110 @@
+"""What a connection costs: time and memory against length, limited ranges, the √d_k, and depth.
+
+A run measures one part, unit by unit; a paused run keeps the units that were done.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from owi_core.errors import SettingError
+from owi_core.events import Control, Evaluated, Event, Finished, Paused, Started, Stopped
+from owi_core.experiments._kit.params import check_params, fill_defaults, recipe, setting
+from owi_core.experiments.cost import depth, outside, ranges, scale, time
+from owi_core.experiments.cost.unit import Interrupted
+from owi_core.masks import Reach
+
+NAME = "cost"
+PARTS: dict[str, ModuleType] = {
+    "time": time,
+    "ranges": ranges,
+    "outside": outside,
+    "scale": scale,
+    "depth": depth,
+}
+_STATE = "units.json"
+
+
+@dataclass(frozen=True)
+class Params:
+    """What may be set; None takes the value that suits the part."""
+
+    part: str = setting("time", "what is measured", choices=tuple(PARTS))
+    seed: int = setting(0, "seed of weights, data and batches", low=0, high=2**31 - 1)
+    length: int | None = setting(None, "tokens in the longest sequence", low=16, high=4096)
+    window: int | None = setting(None, "keys in a window, itself counted", low=1, high=512)
+    n_global: int = setting(1, "global positions at the beginning", low=0, high=64)
+    step: int = setting(2, "factor of the dilation from layer to layer", low=2, high=16)
+    d_model: int | None = setting(
+        None, "width of the Transformer; the others are as large", low=8, high=256
+    )
+    n_layer: int = setting(2, "layers of the Transformer", low=1, high=6)
+    n_head: int | None = setting(None, "heads per layer", low=1, high=16)
+    cap_seconds: float = setting(8.0, "CPU seconds for one sweep", low=0.01, high=60.0)
+    cap_mb: int = setting(512, "MiB for one measurement", low=1, high=1024)
+    steps: int | None = setting(None, "training steps of each model", low=0, high=5000)
+    batch_size: int | None = setting(None, "samples per step", low=1, high=256)
+    lr: float | None = setting(None, "highest learning rate", low=1e-6, high=10.0)
+
+    def __post_init__(self) -> None:
+        check_params(self)
+        fill_defaults(self, PARTS[self.part].USUAL)
+        assert self.d_model is not None
+        assert self.n_head is not None
+        if self.d_model % self.n_head:
+            raise SettingError("d_model_not_divisible", d_model=self.d_model, n_head=self.n_head)
+
+    @property
+    def reach(self) -> Reach:
+        """The window, its global positions and its dilation."""
+        assert self.window is not None
+        return Reach(self.window, self.n_global, self.step)
+
+
+def run(
+    params: Params,
+    folder: Path | None = None,
+    control: Control | None = None,
+    resume: bool = False,
+) -> Iterator[Event]:
+    """Measure one part; Evaluated after each unit holds what is known so far.
+
+    Ends with Finished, or early with Diverged, Paused or Stopped.
+    """
+    control = control or Control()
+    part = PARTS[params.part]
+    units = part.units(params)
+    done: dict[str, Any] = _kept(folder) if resume else {}
+    yield Started(NAME, asdict(params), recipe(NAME, params), len(units), 0)
+    for number, unit in enumerate(units, start=1):
+        if unit.name not in done:
+            try:
+                done[unit.name] = yield from unit.measure(control)
+            except Interrupted as end:
+                yield end.event or _early_end(number - 1, folder, done, control)
+                return
+        yield Evaluated(number, part.metrics(done))
+    result = part.result(params, done)
+    yield Finished(NAME, asdict(params), result, part.verdict(result))
+
+
+def _early_end(
+    number: int, folder: Path | None, done: dict[str, Any], control: Control
+) -> Paused | Stopped:
+    if control.request != "pause":
+        return Stopped(number)
+    if folder is not None:
+        (folder / _STATE).write_text(json.dumps(done), encoding="utf-8")
+    return Paused(number)
+
+
+def _kept(folder: Path | None) -> dict[str, Any]:
+    """Return the units that a paused run had measured; none where nothing can be read."""
+    with suppress(OSError, ValueError):
+        if folder is not None:
+            return dict(json.loads((folder / _STATE).read_text(encoding="utf-8")))
+    return {}

@@ -1,0 +1,123 @@
+"""The scores with and without their division by √d_head: how sharp, how stuck, how slow.
+
+Shapes: T tokens, D = d_head.
+"""
+
+import math
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from owi_core import masks
+from owi_core.attention import attention_pattern, attention_scores
+from owi_core.corpora.recall import recall_samples
+from owi_core.events import Control, Event
+from owi_core.experiments.cost import recall
+from owi_core.experiments.cost.recall import Settings, answers
+from owi_core.experiments.cost.unit import Measure, Unit, quiet
+
+USUAL = {
+    "length": 32,
+    "window": 6,
+    "d_model": 64,
+    "n_head": 1,
+    "steps": 200,
+    "batch_size": 32,
+    "lr": 3e-3,
+}
+D_HEADS = (8, 16, 32, 64, 128)
+N_ROWS, N_KEYS = 256, 64
+SCALED, UNSCALED = "scaled", "unscaled"
+N_ASKED = 512
+SLOWER_NATS = 0.05
+
+
+def units(params: Settings) -> list[Unit]:
+    """Return the spread of fresh scores, then one training with the division and one without."""
+    spread = Unit("spread", quiet(lambda _: {str(D): spread_of(D, params.seed) for D in D_HEADS}))
+    return [spread, *(Unit(name, _measure(name, params)) for name in (SCALED, UNSCALED))]
+
+
+def metrics(done: Mapping[str, Any]) -> dict[str, float]:
+    """Return how often each model trained so far is right."""
+    return {name: done[name]["accuracy"] for name in (SCALED, UNSCALED) if name in done}
+
+
+def result(params: Settings, done: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spreads by d_head, both trainings, and the models' own d_head."""
+    return {
+        "by_d_head": done["spread"],
+        "d_head": params.d_model // params.n_head,
+        "uniform_entropy_nats": math.log(N_KEYS),
+        **{name: done[name] for name in (SCALED, UNSCALED)},
+    }
+
+
+def verdict(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return whether the unscaled rows are sharper, and whether its model learned later."""
+    largest = result["by_d_head"][str(max(D_HEADS))]
+    scaled, unscaled = result[SCALED], result[UNSCALED]
+    sharper = largest[UNSCALED]["entropy_nats"] < largest[SCALED]["entropy_nats"] / 2
+    behind = _area(unscaled["losses"]) - _area(scaled["losses"])
+    slower = behind > SLOWER_NATS
+    code = ("sharp" if sharper else "alike") + ("_slower" if slower else "_no_slower")
+    values = {
+        "std": largest[UNSCALED]["std"],
+        "entropy": largest[UNSCALED]["entropy_nats"],
+        "entropy_scaled": largest[SCALED]["entropy_nats"],
+        "behind": behind,
+        "d_head": result["d_head"],
+        "accuracy": unscaled["accuracy"],
+        "accuracy_scaled": scaled["accuracy"],
+    }
+    return {"code": code, "passed": sharper and slower, "values": values}
+
+
+def spread_of(D: int, seed: int) -> dict[str, dict[str, float]]:
+    """Return what fresh q, k ~ N(0, 1) of width D give, with the division and without."""
+    rng = torch.Generator().manual_seed(seed)
+    q = torch.randn(1, 1, N_ROWS, D, generator=rng)
+    k = torch.randn(1, 1, N_KEYS, D, generator=rng)
+    upstream = torch.randn(1, 1, N_ROWS, N_KEYS, generator=rng)
+    names = {SCALED: True, UNSCALED: False}
+    return {n: _of_rows(attention_scores(q, k, scale=on), upstream) for n, on in names.items()}
+
+
+def _of_rows(scores: Tensor, upstream: Tensor) -> dict[str, float]:
+    """Spread and entropy of rows, and the norm of the gradient that gets through their softmax."""
+    scores = scores.detach().requires_grad_()
+    pattern = attention_pattern(scores, masks.bidirectional(N_KEYS)[:1])
+    (through,) = torch.autograd.grad(pattern, scores, upstream)
+    norms = through.norm(dim=-1).flatten()  # (N_ROWS,)
+    pattern = pattern.detach()
+    entropy = -torch.xlogy(pattern, pattern).sum(dim=-1)
+    return {
+        "std": float(scores.detach().std()),
+        "entropy_nats": float(entropy.mean()),
+        "largest_weight": float(pattern.max(dim=-1).values.mean()),
+        "gradient_norm": float(norms.mean()),
+        "gradient_norm_median": float(norms.median()),
+    }
+
+
+def _measure(name: str, params: Settings) -> Measure:
+    def measure(control: Control) -> Generator[Event, None, dict[str, Any]]:
+        model = recall.transformer(params, scale_scores=name == SCALED)
+        losses = yield from recall.train(model, params, (SCALED, UNSCALED).index(name), 2, control)
+        rng = torch.Generator().manual_seed(params.seed + 1)
+        T = params.length
+        ids, words = recall_samples(N_ASKED, T - 1, range(1, T), rng)
+        right = answers(model, ids).argmax(dim=-1) == words
+        return {
+            "losses": [round(loss, 5) for loss in losses],
+            "accuracy": float(right.double().mean()),
+        }
+
+    return measure
+
+
+def _area(losses: list[float]) -> float:
+    """The mean loss over the whole training: small where a model learned soon."""
+    return sum(losses) / len(losses) if losses else math.nan

@@ -1,0 +1,1 @@
+"""The job engine: a queue, worker processes, and the results they leave."""

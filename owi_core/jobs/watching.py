@@ -1,0 +1,117 @@
+"""Which runs a class may follow: a short code for each place on a page that shows one.
+
+The code stands for the place, not for one run: who trains again there takes the class along.  It
+lives as long as the session that made it keeps the run.
+"""
+
+import threading
+import unicodedata
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pages._ui.base.page import Frame
+from pages._ui.session.runs import Onlooker, Run
+
+Draw = Callable[[Frame, Run], None]
+# Nothing that is mistaken for another on a projector: no O and 0, no I, L and 1.
+LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
+# 31 ** 6 codes, nearly 900 million: trying one costs the server a drawn page, some 30 ms, so that
+# half of them keep a core busy for five months, and a code is gone with its teacher.
+LENGTH = 6
+MOST_CODES = 500
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a class sees: a run without a say in it, the lab that it is of, how it is drawn."""
+
+    run: Onlooker
+    lab: str
+    draw: Draw | None
+
+
+@dataclass(frozen=True)
+class _Shown:
+    code: str
+    run: Run
+    lab: str
+    draw: Draw | None
+
+
+class Register:
+    """The codes of one server; any thread may ask it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._shown: dict[tuple[str, str], _Shown] = {}
+
+    def show(self, place: str, run: Run, lab: str, draw: Draw | None) -> str:
+        """Let whoever has the code follow the run in this place; return the code.
+
+        place: a part of a page; there is one code for each and each session.
+        """
+        with self._lock:
+            self._sweep()
+            old = self._shown.pop((run.session, place), None)
+            code = old.code if old else self._new_code()
+            self._shown[run.session, place] = _Shown(code, run, lab, draw)
+            while len(self._shown) > MOST_CODES:
+                del self._shown[next(iter(self._shown))]
+            return code
+
+    def follow(self, place: str, run: Run) -> str | None:
+        """Take the class along to the run that is now in this place; return its code, if any.
+
+        Not to another private one: that was not what its owner has agreed to.
+        """
+        with self._lock:
+            at = (run.session, place)
+            shown = self._shown.get(at)
+            if shown is None or (run.private and shown.run.id != run.id):
+                return None
+            self._shown[at] = replace(shown, run=run)
+            return shown.code
+
+    def end(self, place: str, session: str) -> None:
+        """Let nobody follow what is in this place any more."""
+        with self._lock:
+            self._shown.pop((session, place), None)
+
+    def sight(self, code: str) -> Sight | None:
+        """Return what is to be seen under a code; None where it is none, or not any more."""
+        asked = plain(code)
+        with self._lock:
+            shown = next((each for each in self._shown.values() if each.code == asked), None)
+        if shown is None or not shown.run.held:
+            return None
+        return Sight(shown.run.onlooker(), shown.lab, shown.draw)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._shown)
+
+    def _sweep(self) -> None:
+        self._shown = {at: shown for at, shown in self._shown.items() if shown.run.held}
+
+    def _new_code(self) -> str:
+        taken = {shown.code for shown in self._shown.values()}
+        while (code := _drawn()) in taken:
+            pass
+        return code
+
+
+def plain(code: str) -> str:
+    """Return a code as it was given out, however it was typed: small, wide, with gaps."""
+    return "".join(
+        letter for letter in unicodedata.normalize("NFKC", code).upper() if letter.isalnum()
+    )
+
+
+def _drawn() -> str:
+    number = uuid.uuid4().int  # from the system's source of randomness
+    letters = []
+    for _ in range(LENGTH):
+        number, at = divmod(number, len(LETTERS))
+        letters.append(LETTERS[at])
+    return "".join(letters)

@@ -1,0 +1,1 @@
+"""What the compare page alone uses."""

@@ -1,0 +1,1 @@
+"""What the connections page alone uses."""

@@ -1,0 +1,79 @@
+"""What is set on the connections page: two sentences, the window's build, the seed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from owi_core.experiments._kit.params import parameters
+from owi_core.experiments.connections.maps import words_of
+from owi_core.experiments.connections.settings import MAX_WORDS, Params
+from pages._ui.base.i18n import LANGUAGES, translator
+from pages._ui.base.page import Frame
+from pages._ui.session.state import keep, kept_value
+
+NUMBERS = ("kernel", "conv_layers", "seed")
+SIDES = ("a", "b")
+NARROW = 160
+LONGEST_TEXT = 400
+
+
+def choose_sentences(page: Frame) -> dict[str, str]:
+    """Draw the fields of both sentences and return what is typed, the usual one for an empty field.
+
+    Raises TextError for what no map can be drawn of.
+    """
+    typed = {}
+    for side, column in zip(SIDES, st.columns(2), strict=True):
+        usual = page.t(f"usual.{side}")
+        with column:
+            typed[side] = st.text_input(
+                page.t(f"sentence.{side}"),
+                max_chars=LONGEST_TEXT,
+                placeholder=usual,
+                help=page.t("sentence.help", most=MAX_WORDS),
+                key=keep(f"connections.{side}", usual, high=LONGEST_TEXT),
+            )
+    chosen = {side: text.strip() or page.t(f"usual.{side}") for side, text in typed.items()}
+    for text in chosen.values():
+        words_of(text)
+    return chosen
+
+
+def is_own(values: Mapping[str, Any]) -> bool:
+    """Tell whether somebody's own words are among the values: then nobody else is shown the run."""
+    known = {side: [translator(lang, "connections")(f"usual.{side}") for lang in LANGUAGES]
+             for side in SIDES}  # fmt: skip
+    return any(values[side] not in known[side] for side in SIDES)
+
+
+def settings_now() -> dict[str, int]:
+    """Return the numbers as they stand, wherever on the page their fields are."""
+    known = {p.name: p for p in parameters(Params)}
+    return {
+        n: kept_value(f"connections.{n}", known[n].default, low=known[n].low, high=known[n].high)
+        for n in NUMBERS
+    }
+
+
+def choose_settings(page: Frame) -> dict[str, int]:
+    """Draw the folded numbers that all parts share, and return them."""
+    known = {p.name: p for p in parameters(Params)}
+    with (
+        st.expander(page.t("settings.title")),
+        st.container(horizontal=True, vertical_alignment="bottom"),
+    ):
+        for name in NUMBERS:
+            p = known[name]
+            st.number_input(
+                page.t(f"setting.{name}"),
+                min_value=int(p.low or 0),
+                max_value=int(p.high or 0),
+                step=1,
+                width=NARROW,
+                key=keep(f"connections.{name}", int(p.default), low=p.low, high=p.high),
+                # The maps run this page anew by themselves, maybe before a slow browser has built
+                # the field; without a value of its own it would then begin at its minimum.
+                value=int(st.session_state[f"connections.{name}"]),
+            )
+    return settings_now()

@@ -1,0 +1,81 @@
+"""Which connection does my task need?  Three questions, answered by the rows just measured."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from owi_core.peers import CAUSAL, KINDS
+from pages._labs.connections.results import model_in, name_of
+from pages._ui.base.page import Frame
+from pages._ui.session.state import keep
+
+NEEDS = ("near", "far", "both")
+PARTS = {"near": "data", "far": "recall", "both": "recall"}
+MEASURES = {
+    "near": "accuracy_by_data", "far": "accuracy_by_distance", "both": "accuracy_by_distance"
+}  # fmt: skip
+ALIKE = 0.05  # accuracies this near count as the same; then speed decides
+
+
+def show(page: Frame) -> None:
+    """Ask what depends on what, how far or from how much data, and whether speed counts."""
+    st.subheader(page.t("guide.title"), anchor=False)
+    need = st.segmented_control(
+        page.t("guide.need"),
+        NEEDS,
+        format_func=lambda name: page.t(f"guide.{name}"),
+        required=True,
+        key=keep("connections.need", "far", among=NEEDS),
+    )
+    kinds = KINDS if need == "both" else CAUSAL
+    measured = {k: model_in(PARTS[need], k).get(MEASURES[need], {}) for k in kinds}
+    places = sorted({at for found in measured.values() for at in found}, key=int)
+    if not places:
+        st.info(page.t(f"guide.missing_{PARTS[need]}"))
+        return
+    where = st.select_slider(
+        page.t("guide.sentences" if need == "near" else "guide.distance"),
+        places,
+        key=keep(
+            f"connections.where.{need}",
+            places[0] if need == "near" else places[-1],
+            among=places,
+        ),
+        width=320,
+    )
+    answer(page, need, where, {k: found[where] for k, found in measured.items() if where in found})
+
+
+def answer(page: Frame, need: str, where: str, accuracy: Mapping[str, float]) -> None:
+    """Say which connections the measured rows speak for, and whether attention is among them."""
+    best = max(accuracy.values())
+    good = [kind for kind, value in accuracy.items() if value >= best - ALIKE]
+    quickest = min(good, key=lambda kind: _seconds(need, kind))
+    values: dict[str, Any] = {
+        "at": where,
+        "best": [name_of(page, kind) for kind in good],
+        "accuracy": best,
+        "quickest": name_of(page, quickest),
+        "seconds": _seconds(need, quickest),
+        "ours": accuracy["transformer"],
+    }
+    code = "needs_both" if need == "both" else _code(good)
+    st.markdown(page.t.markdown(f"guide.{code}", **values))
+    if need == "far" and len(good) > 1:
+        st.markdown(page.t.markdown("guide.quickest", **values))
+    rows = [(name_of(page, kind), f"{value:.2f}") for kind, value in accuracy.items()]
+    names = [page.t("numbers.model"), page.t("guide.measured", at=where)]
+    st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True)
+
+
+def _code(good: list[str]) -> str:
+    if "transformer" not in good:
+        return "not_attention"
+    return "attention" if len(good) == 1 else "any_of"
+
+
+def _seconds(need: str, kind: str) -> float:
+    """Return how long a model's training took; what has no clock of its own counts as slow."""
+    return float(model_in(PARTS[need], kind).get("train_seconds", float("inf")))

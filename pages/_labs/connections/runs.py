@@ -1,0 +1,165 @@
+"""The trainings of the connections page: recall over a distance, few data, and the clock."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from owi_core.events import StepDone
+from owi_core.experiments.connections import NAME
+from owi_core.experiments.connections.tasks import DATA_SIZES, DATA_STEPS
+from owi_core.figures import Line, accuracy_lines
+from owi_core.figures.cost import Timed, time_by_length
+from owi_core.jobs.film import metric
+from owi_core.jobs.tasks import ENDED
+from owi_core.peers import KINDS
+from pages._labs.connections.maps import numbers, two_sentences
+from pages._labs.connections.results import Result, name_of, of_part, remember
+from pages._ui.base.page import Frame
+from pages._ui.draw.charts import chart
+from pages._ui.draw.code import experiment_code, show_code
+from pages._ui.draw.components import Colour, live_run
+from pages._ui.draw.run_panel import latest_run, result_of, run_lab
+from pages._ui.session.runs import Run
+
+IDENTITY: Mapping[str, Colour] = {"transformer": "A", "cnn": "B"}
+
+
+def far(page: Frame, settings: Mapping[str, Any]) -> None:
+    """Train all models on recall; then accuracy by distance, the ways, and the trained maps."""
+    st.subheader(page.t("far.title"), anchor=False)
+    st.markdown(page.t("far.about"))
+    result = _panel(page, "recall", settings)
+    if result is None:
+        return
+    _lines(page, result, "accuracy_by_distance", "far", chance=result["chance"])
+    _code(page, "recall")
+    st.caption(page.t("far.paths"))
+    st.dataframe(_paths(page, result), hide_index=True, width="stretch")
+    two_sentences(page, result, "trained")
+    numbers(page, result, "trained")
+
+
+def few_data(page: Frame, settings: Mapping[str, Any]) -> None:
+    """Train all causal models on a rule of two neighbours, from few to many sentences."""
+    st.subheader(page.t("data.title"), anchor=False)
+    st.markdown(page.t.markdown("data.about", sizes=DATA_SIZES, steps=DATA_STEPS))
+    result = _panel(page, "data", settings)
+    if result is not None:
+        _lines(page, result, "accuracy_by_data", "data")
+        _code(page, "data")
+
+
+def clock(page: Frame, settings: Mapping[str, Any]) -> None:
+    """Measure a training step of each model by length."""
+    st.subheader(page.t("time.title"), anchor=False)
+    st.markdown(page.t("time.about"))
+    result = _panel(page, "time", settings)
+    if result is None:
+        return
+    series = [
+        Timed(
+            name_of(page, kind),
+            _by_number(numbers["step_seconds_by_length"]),
+            numbers["slope"],
+            _identity(kind),
+        )
+        for kind, numbers in result["models"].items()
+    ]
+    chart(
+        page,
+        time_by_length(
+            series, x_title=page.t("time.length"), y_title=page.t("time.ms"), theme=page.theme
+        ),
+        key="connections.time",
+    )
+    st.caption(page.t("time.note"))
+    _code(page, "time")
+    ended = {k: m for k, m in result["models"].items() if m["stopped"]}
+    for kind, numbers_of in ended.items():
+        st.caption(
+            page.t(
+                f"time.stopped_{numbers_of['stopped']}",
+                model=name_of(page, kind),
+                length=numbers_of["stopped_at"],
+            )
+        )
+
+
+def _panel(page: Frame, part: str, settings: Mapping[str, Any]) -> Result | None:
+    """Draw a part's run and return its newest result, of this run or of one before."""
+    run = run_lab(
+        page,
+        NAME,
+        {"part": part, **settings},
+        name=part,
+        matches=of_part(part),
+        draw=_live,
+    )
+    return remember(part, run)
+
+
+def _code(page: Frame, part: str) -> None:
+    run = latest_run(NAME, matches=of_part(part))
+    if run is not None and result_of(run) is not None:
+        show_code(page, experiment_code(NAME, run.params))
+
+
+def _live(page: Frame, run: Run) -> None:
+    """Draw each model's loss and accuracy so far, while the run is under way."""
+    done = run.latest(StepDone)
+    if done is None or run.state in ENDED:
+        return
+    share = "accuracy" if run.params["part"] == "recall" else "data_accuracy"
+    kinds = [k for k in KINDS if metric(run.evaluated, f"{k}.train_loss_nats")]
+    for start in range(0, len(kinds), 3):
+        row = kinds[start : start + 3]
+        for kind, column in zip(row, st.columns(3), strict=False):
+            with column:
+                st.markdown(f"**{name_of(page, kind)}**")
+                live_run(
+                    page,
+                    metric(run.evaluated, f"{kind}.train_loss_nats"),
+                    total_steps=done.steps,
+                    evaluated=metric(run.evaluated, f"{kind}.{share}"),
+                    colour=IDENTITY.get(kind, "A"),
+                    key=f"connections.live.{kind}.{run.id}",
+                )
+
+
+def _lines(page: Frame, result: Result, what: str, words: str, chance: float | None = None) -> None:
+    lines = [
+        Line(name_of(page, kind), _by_number(numbers[what]), _identity(kind))
+        for kind, numbers in result["models"].items()
+    ]
+    figure = accuracy_lines(
+        lines,
+        x_title=page.t(f"{words}.x"),
+        y_title=page.t(f"{words}.y"),
+        chance=chance,
+        chance_label=page.t("far.chance"),
+        theme=page.theme,
+    )
+    chart(page, figure, key=f"connections.{words}")
+
+
+def _paths(page: Frame, result: Result) -> pd.DataFrame:
+    """Return how many steps or layers a word passes on its way, by model and distance."""
+    rows = []
+    for kind, found in result["models"].items():
+        steps = {d: _way(page, n) for d, n in found["path_length"].items()}
+        rows.append({page.t("numbers.model"): name_of(page, kind)} | steps)
+    return pd.DataFrame(rows)
+
+
+def _way(page: Frame, steps: int | None) -> str:
+    return page.t("far.no_way") if steps is None else str(steps)
+
+
+def _by_number(values: Mapping[str, float]) -> dict[int, float]:
+    return {int(at): value for at, value in values.items()}
+
+
+def _identity(kind: str) -> Any:
+    return IDENTITY.get(kind, "")

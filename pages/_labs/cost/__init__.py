@@ -1,0 +1,1 @@
+"""What the cost page alone uses."""

@@ -1,0 +1,281 @@
+"""What was measured on the cost page, part by part; sentences are chosen by the numbers."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from owi_core.events import Evaluated
+from owi_core.experiments.cost.depth import HEADS, LAYERS, name_of
+from owi_core.experiments.cost.ranges import EXPLICIT
+from owi_core.experiments.cost.ranges import KINDS as RANGES
+from owi_core.figures import Timed, accuracy_map, cost_bars, paired_curves, time_by_length
+from owi_core.jobs.tasks import ENDED
+from pages._ui.base.page import Frame
+from pages._ui.draw.charts import chart
+from pages._ui.draw.run_panel import loss
+from pages._ui.session.runs import Run
+from pages._ui.session.state import keep, renew
+
+MEBIBYTE = 2**20
+SWEEPS = ("step", "forward")
+IDENTITIES: dict[str, Any] = {"transformer": "A", "lstm": "B"}
+Result = Mapping[str, Any]
+
+
+def live(page: Frame, run: Run) -> None:
+    """Draw what is known so far of a run under way: points of the sweep, or the loss."""
+    if run.state in ENDED:
+        return
+    if run.params["part"] in ("outside", "scale", "depth"):
+        if run.losses:
+            loss(page, run)
+        return
+    measured = run.latest(Evaluated)
+    if measured is not None and run.params["part"] == "time":
+        series = _series_of_metrics(page, measured.metrics)
+        chart(page, _times(page, series), key=f"cost.live.{run.id}")
+
+
+def time(page: Frame, run: Run, result: Result) -> None:
+    """Draw both sweeps of every model, their slopes, and where and why a sweep stopped."""
+    which = st.segmented_control(
+        page.t("time.which"),
+        SWEEPS,
+        format_func=lambda value: page.t(f"time.{value}"),
+        required=True,
+        key=keep("cost.time.which", SWEEPS[0], among=SWEEPS),
+    )
+    prefix = "" if which == "step" else "forward_"
+    series = [
+        Timed(
+            page.t(f"kind.{kind}"),
+            {int(T): s for T, s in part[f"{which}_seconds_by_length"].items()},
+            part[f"{prefix}slope"],
+            IDENTITIES.get(kind, ""),
+        )
+        for kind, part in result["models"].items()
+    ]
+    chart(page, _times(page, series), key=f"cost.time.{which}.{run.id}")
+    st.caption(page.t("time.slope"))
+    for line in _stops(page, run, result):
+        st.markdown(line)
+    longest = list(result["score_bytes_by_length"])[-1]
+    held = result["score_bytes_by_length"][longest] / MEBIBYTE
+    st.markdown(page.t.markdown("time.scores", length=int(longest), value=f"{held:,.4g}"))
+    _slopes(page, result)
+    st.info(page.t("time.honest"), icon="🖥️")
+
+
+def ranges(page: Frame, run: Run, result: Result) -> None:
+    """Draw time and memory of every kind at both lengths, and how exact each is."""
+    lengths = list(result["by_length"])
+    renew("cost.ranges_of", run.id, "cost.ranges.at")
+    length = st.segmented_control(
+        page.t("time.x"),
+        lengths,
+        format_func=lambda value: page.t("ranges.length", length=int(value)),
+        required=True,
+        key=keep("cost.ranges.at", lengths[-1], among=lengths),
+    )
+    part = result["by_length"][length]
+    kinds = [kind for kind in (*RANGES, EXPLICIT) if "peak_bytes" in part[kind]]
+    for name, values, unit, column in zip(
+        ("time", "memory"),
+        (
+            [1000 * part[kind]["step_seconds"] for kind in kinds],
+            [part[kind]["peak_bytes"] / MEBIBYTE for kind in kinds],
+        ),
+        (page.t("ranges.ms"), "MiB"),
+        st.columns(2),
+        strict=True,
+    ):
+        figure = cost_bars(
+            [page.t(f"kind.{kind}") for kind in kinds],
+            values,
+            x_title=page.t(f"ranges.{name}"),
+            unit=unit,
+            marked=[page.t("kind.window")],
+            theme=page.theme,
+        )
+        key = f"cost.ranges.{name}.{length}.{run.id}"
+        with column:
+            chart(page, figure, key=key)
+    explicit = part[EXPLICIT]
+    if "needed_bytes" in explicit:
+        needed = round(explicit["needed_bytes"] / MEBIBYTE)
+        st.markdown(page.t.markdown("ranges.skipped", needed=needed, cap=run.params["cap_mb"]))
+    st.markdown(
+        page.t.markdown(
+            "ranges.exact",
+            outputs=result["difference_max"],
+            gradients=result["gradient_difference_max"],
+        )
+    )
+    st.caption(page.t("ranges.fused"))
+    _ranges_table(page, part, kinds)
+
+
+def outside(page: Frame, run: Run, result: Result) -> None:
+    """Draw how often each kind is right at each distance, and where nothing links the word."""
+    kinds = result["kinds"]
+    figure = accuracy_map(
+        [page.t(f"kind.{kind}") for kind in kinds],
+        np.array([list(part["accuracy_by_distance"].values()) for part in kinds.values()]),
+        np.array([part["linked_by_distance"] for part in kinds.values()], dtype=bool),
+        x_title=page.t("outside.distance"),
+        value_title=page.t("outside.accuracy"),
+        unlinked=page.t("outside.unlinked"),
+        theme=page.theme,
+    )
+    chart(page, figure, key=f"cost.outside.{run.id}")
+    relayed = kinds["window"]["accuracy_relayed"]
+    told = "outside.no_relay" if relayed is None else "outside.relayed"
+    st.markdown(page.t.markdown(told, relayed=relayed))
+    change = max(part["outside_change_max"] for part in kinds.values())
+    mark = "✓" if change == 0 else "✗"
+    st.markdown(f"{mark} " + page.t.markdown("outside.change", change=change))
+
+
+def scale(page: Frame, run: Run, result: Result) -> None:
+    """Draw spread, entropy and gradient by d_k, and both trainings."""
+    names = (page.t("scale.on"), page.t("scale.off"))
+    spread = result["by_d_head"]
+    figures = {"std": "std", "entropy": "entropy_nats", "gradient": "gradient_norm_median"}
+    for (name, key), column in zip(figures.items(), st.columns(3), strict=True):
+        figure = paired_curves(
+            [int(D) for D in spread],
+            *([part[side][key] for part in spread.values()] for side in ("scaled", "unscaled")),
+            names=names,
+            x_title=page.t("scale.d_head"),
+            y_title=page.t(f"scale.{name}"),
+            logarithmic=True,
+            theme=page.theme,
+        )
+        with column:
+            chart(page, figure, key=f"cost.scale.{name}.{run.id}")
+    st.markdown(_gradient_line(page, spread))
+    st.markdown(f"**{page.t('scale.curves', d_head=result['d_head'])}**")
+    losses = [result[side]["losses"] for side in ("scaled", "unscaled")]
+    figure = paired_curves(
+        list(range(1, len(losses[0]) + 1)),
+        *losses,
+        names=names,
+        x_title=page.t("scale.step"),
+        y_title=page.t("scale.loss"),
+        theme=page.theme,
+    )
+    chart(page, figure, key=f"cost.scale.loss.{run.id}")
+    right = {side: result[side]["accuracy"] for side in ("scaled", "unscaled")}
+    st.markdown(page.t.markdown("scale.accuracy", **right))
+
+
+def depth(page: Frame, run: Run, result: Result) -> None:
+    """Draw what each number of layers and heads has learned."""
+    sizes = result["sizes"]
+    rows = [
+        {
+            page.t("depth.layers"): layers,
+            **{
+                page.t("depth.heads", heads=heads): f"{share:.1%}"
+                for heads in HEADS
+                for share in [sizes[name_of(layers, heads)]["accuracy_heldout"]]
+            },
+            page.t("depth.mass"): " · ".join(
+                f"{max(sizes[name_of(layers, heads)]['attention_by_layer']):.2f}" for heads in HEADS
+            ),
+        }
+        for layers in LAYERS
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"cost.depth.{run.id}")
+    st.caption(page.t("depth.about"))
+
+
+SHOW: dict[str, Callable[[Frame, Run, Result], None]] = {
+    "time": time,
+    "ranges": ranges,
+    "outside": outside,
+    "scale": scale,
+    "depth": depth,
+}
+
+
+def _times(page: Frame, series: list[Timed]) -> Any:
+    return time_by_length(
+        series, x_title=page.t("time.x"), y_title=page.t("time.y"), theme=page.theme
+    )
+
+
+def _series_of_metrics(page: Frame, metrics: Mapping[str, float]) -> list[Timed]:
+    """Return the lines in metrics that are named `kind.length`."""
+    lines: dict[str, dict[int, float]] = {}
+    for name, seconds in metrics.items():
+        kind, length = name.split(".")
+        lines.setdefault(kind, {})[int(length)] = seconds
+    return [
+        Timed(page.t(f"kind.{kind}"), seconds, None, IDENTITIES.get(kind, ""))
+        for kind, seconds in lines.items()
+    ]
+
+
+def _stops(page: Frame, run: Run, result: Result) -> list[str]:
+    caps = {"memory": result["cap_mb"], "time": run.params["cap_seconds"]}
+    told = [
+        page.t.markdown(
+            f"time.stopped_{part['stopped']}",
+            kind=page.t(f"kind.{kind}"),
+            length=part["stopped_at"],
+            cap=caps[part["stopped"]],
+        )
+        for kind, part in result["models"].items()
+        if part["stopped"]
+    ]
+    longest = list(result["score_bytes_by_length"])[-1]
+    return told or [page.t.markdown("time.all_done", length=int(longest))]
+
+
+def _slopes(page: Frame, result: Result) -> None:
+    rows = []
+    for kind, part in result["models"].items():
+        measured = list(part["step_seconds_by_length"].items())
+        at, seconds = measured[-1] if measured else ("–", None)
+        rows.append(
+            {
+                page.t("time.model"): page.t(f"kind.{kind}"),
+                page.t("time.n_params"): f"{part['n_params']:,}",
+                page.t("time.at_longest"): "–" if seconds is None else f"{1000 * seconds:.1f}",
+                page.t("time.at"): at,
+                page.t("time.slope_step"): _slope(part["slope"]),
+                page.t("time.slope_forward"): _slope(part["forward_slope"]),
+            }
+        )
+    st.dataframe(pd.DataFrame(rows), hide_index=True)
+
+
+def _slope(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _ranges_table(page: Frame, part: Result, kinds: list[str]) -> None:
+    full = part["full"]["step_seconds"]
+    rows = [
+        {
+            page.t("ranges.kind"): page.t(f"kind.{kind}"),
+            page.t("ranges.share"): f"{part[kind]['step_seconds'] / full:.2f}",
+            page.t("ranges.pairs"): f"{part[kind]['score_bytes'] / MEBIBYTE:.3g}",
+            page.t("ranges.peak"): f"{part[kind]['peak_bytes'] / MEBIBYTE:.3g}",
+        }
+        for kind in kinds
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True)
+
+
+def _gradient_line(page: Frame, spread: Result) -> str:
+    largest = list(spread.values())[-1]
+    off, on = (largest[side]["gradient_norm_median"] for side in ("unscaled", "scaled"))
+    ratio = off / on
+    return page.t.markdown(
+        "scale.gradient_small" if ratio < 0.5 else "scale.gradient_large", ratio=ratio
+    )

@@ -1,0 +1,1 @@
+"""What the feedback page alone uses."""

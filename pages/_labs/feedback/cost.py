@@ -1,0 +1,182 @@
+"""What the feedback page measures: why the mask is needed, cost over length, what repeats."""
+
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+import streamlit as st
+
+from owi_core.corpora import character_text
+from owi_core.events import Evaluated
+from owi_core.experiments.feedback import MOVES_NOTHING, TOLERANCE, Params
+from owi_core.figures import Curve, cost_curves, shares_by_temperature
+from pages._labs.feedback import models
+from pages._labs.feedback.form import shown
+from pages._labs.feedback.models import EXPERIMENT, N_MASK_TOKENS, SHIPPED
+from pages._ui.base.page import Frame
+from pages._ui.draw.charts import chart
+from pages._ui.draw.code import show_code
+from pages._ui.draw.run_panel import result_of, run_lab
+from pages._ui.session.runs import Run
+from pages._ui.session.state import keep
+
+LENGTHS = (64, 256, 512)
+BYTES_PER_FLOAT = 4
+PARTS = 1e-3  # of the largest logit: more than rounding can be
+REPEATS, CLEARLY_MORE = 0.3, 0.2
+Result = Mapping[str, Any]
+
+
+def mask(page: Frame) -> None:
+    """Append a token to the shipped model's text and tell whether the earlier ones stay."""
+    st.subheader(page.t("mask.title"), anchor=False)
+    st.markdown(page.t("mask.about"))
+    writer = models.writer(SHIPPED)
+    ids = writer.tokenizer.encode(character_text("zh")).ids[:N_MASK_TOKENS]
+    masked, unmasked = models.moves(writer.stamp, ids, writer.bundle)
+    needed = masked <= MOVES_NOTHING < unmasked
+    st.markdown(page.t(f"mask.{'needed' if needed else 'odd'}", masked=masked, unmasked=unmasked))
+
+
+def memory(page: Frame) -> None:
+    """Count what the cache holds of the text so far beside what an RNN's state would hold."""
+    st.subheader(page.t("memory.title"), anchor=False)
+    config = models.writer(SHIPPED).bundle.model.config
+    each, rnn = 2 * config.n_layer * config.d_model, config.n_layer * config.d_model
+    with st.container(horizontal=True):
+        for name, floats in (
+            ("each", each),
+            ("whole", each * config.block_size),
+            ("rnn", rnn),
+        ):
+            st.metric(page.t(f"memory.{name}"), f"{floats:,}", width=200)
+    kilobytes = each * config.block_size * BYTES_PER_FLOAT / 1024
+    times = each * config.block_size / rnn
+    st.markdown(
+        page.t("memory.about", block=config.block_size, kilobytes=kilobytes, times=times, rnn=rnn)
+    )
+
+
+def cost(page: Frame) -> None:
+    """Measure both ways here and now, by one button."""
+    st.subheader(page.t("cost.title"), anchor=False)
+    st.markdown(page.t("cost.about"))
+    longest = st.segmented_control(
+        page.t("cost.longest"),
+        LENGTHS,
+        required=True,
+        key=keep("feedback.longest", 256, among=LENGTHS),
+    )
+    run = run_lab(page, EXPERIMENT, {"longest": int(longest or 256)}, draw=_live)
+    result = result_of(run)
+    if run is None or result is None:
+        return
+    _curves(page, result["lengths"], result["seconds_full"], result["seconds_kv_cache"], run.id)
+    _numbers(page, result)
+    st.markdown(page.t("cost.model", **result["timed_model"]))
+    parts = result["past_block_max_diff"] > PARTS
+    values = {"block": result["block_size"], "most": result["past_block_max_diff"]}
+    st.markdown(page.t(f"past.{'parts' if parts else 'same'}", **values))
+    show_code(page, run_code(run.params))
+    _repeats(page, result, run)
+
+
+def run_code(params: Mapping[str, Any]) -> str:
+    """Lines that measure the same and print it."""
+    usual = vars(Params())
+    given = ", ".join(f"{k}={v!r}" for k, v in params.items() if v != usual[k])
+    return "\n".join(
+        [
+            "from owi_core.experiments import find",
+            "",
+            'experiment = find("feedback")',
+            f"*_, finished = experiment.run(experiment.params({given}))",
+            "result = finished.result",
+            'print(result["lengths"])',
+            'print(result["seconds_full"], result["seconds_kv_cache"])',
+            'print(result["kv_cache_max_diff"], result["same_text"], result["repeated_share"])',
+        ]
+    )
+
+
+def _live(page: Frame, run: Run) -> None:
+    """The curve of the rounds that are done, while others go on."""
+    measured = run.latest(Evaluated)
+    if measured is None or not run.under_way:
+        return
+    series: dict[str, dict[int, float]] = {"full": {}, "cached": {}}
+    for name, seconds in measured.metrics.items():
+        way, length = name.split(".")
+        series[way][int(length)] = seconds
+    lengths = sorted(series["full"])
+    full, cached = ([series[way][n] for n in lengths] for way in ("full", "cached"))
+    _curves(page, lengths, full, cached, run.id)
+
+
+def _curves(
+    page: Frame, lengths: Sequence[int], full: Sequence[float], cached: Sequence[float], run: int
+) -> None:
+    figure = cost_curves(
+        Curve(page.t("cost.full"), lengths, full),
+        Curve(page.t("cost.cached"), lengths, cached),
+        x_title=page.t("cost.x"),
+        y_title=page.t("cost.y"),
+        theme=page.theme,
+    )
+    chart(page, figure, key=f"feedback.curves.{run}")
+
+
+def _numbers(page: Frame, result: Result) -> None:
+    length, difference = result["lengths"][-1], result["kv_cache_max_diff"]
+    same = "✓" if result["same_text"] else "✗"
+    close = "✓" if difference <= TOLERANCE else "✗"
+    with st.container(horizontal=True):
+        for name, value in (
+            ("seconds_full", f"{result['seconds_full'][-1]:.2f} s"),
+            ("seconds_kv_cache", f"{result['seconds_kv_cache'][-1]:.2f} s"),
+            ("speedup", f"{result['speedup'][-1]:.1f} ×"),
+            ("difference", f"{close} {difference:.1e}"),
+            ("same_text", same),
+        ):
+            told = page.t(f"result.{name}", length=length)
+            st.metric(told, value, help=page.t(f"result_help.{name}"), width=190)
+
+
+def _repeats(page: Frame, result: Result, run: Run) -> None:
+    """Draw how much repeats at each temperature, and print what was written."""
+    st.subheader(page.t("repeats.title"), anchor=False)
+    st.markdown(page.t("repeats.about", steps=result["steps_unfinished"]))
+    curves = [
+        Curve(page.t(f"repeats.{name}"), [float(t) for t in shares], list(shares.values()))
+        for name, shares in (
+            ("unfinished", result["repeated_share"]),
+            ("shipped", result["repeated_share_shipped"]),
+        )
+    ]
+    figure = shares_by_temperature(
+        curves, x_title=page.t("repeats.x"), y_title=page.t("repeats.y"), theme=page.theme
+    )
+    chart(page, figure, key=f"feedback.repeats.{run.id}")
+    for code, values in repeated_lines(result):
+        st.markdown(page.t(f"repeats.{code}", **values))
+    known = list(result["samples"])
+    temperature = st.select_slider(
+        page.t("repeats.x"), known, key=keep("feedback.sample", "0.1", among=known)
+    )
+    for name, samples in (("unfinished", "samples"), ("shipped", "samples_shipped")):
+        st.caption(page.t(f"repeats.{name}"))
+        st.code(shown(result[samples][temperature]), language=None, wrap_lines=True)
+
+
+def repeated_lines(result: Result) -> list[tuple[str, dict[str, Any]]]:
+    """Return what may be said of temperature, as (code, values), chosen by the shares."""
+    share, recited = result["repeated_share"], result["recited"]
+    coldest, warm = share["0.1"], share["1.0"]
+    loops = coldest >= REPEATS and coldest - warm >= CLEARLY_MORE
+    lines = [("low_repeats" if loops else "low_does_not", {"cold": coldest, "warm": warm})]
+    by_heart = list(takewhile(recited.__contains__, share))  # from the coldest up
+    if by_heart:
+        lines.append(("recites", {"temperature": by_heart[-1]}))
+    else:
+        lines.append(("recites_not", {"cold": result["repeated_share_shipped"]["0.1"]}))
+    return lines

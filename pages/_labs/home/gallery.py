@@ -1,0 +1,53 @@
+"""The gallery of the home page: ready demos, each a link with a picture made of stored numbers."""
+
+from typing import Any
+
+import streamlit as st
+
+from owi_core.demos import DEMOS, Demo, stored
+from owi_core.figures import signed
+from pages._ui.base import links, teaching
+from pages._ui.base.i18n import Translator, translator
+from pages._ui.base.links import END, LANGUAGE, LINK_VERSION, VERSION
+from pages._ui.base.mounting import mount
+from pages._ui.base.page import Frame
+from pages._ui.session.state import forget_link
+
+KEY = "home.gallery"
+_SIGNED = ("tied", "untied", "single", "together")
+
+
+def gallery(page: Frame) -> None:
+    """Draw a card for every demo; a click opens it in this session."""
+    t = translator(page.lang, "gallery")
+    st.subheader(t("title"), anchor=False)
+    cards = [_card(page.lang, t, demo) for demo in DEMOS]
+    data = {"cards": cards, "theme": page.theme, "text": {"label": t("title")}}
+    chosen = mount("gallery")(key=KEY, data=data, on_chosen_change=lambda: None)
+    index = getattr(chosen, "chosen", None)
+    if isinstance(index, int | float) and 0 <= index < len(DEMOS):
+        _open(DEMOS[int(index)], page.lang)
+
+
+def parameters(demo: Demo, lang: str) -> dict[str, str]:
+    """Return the parameters of a demo's link."""
+    return {VERSION: str(LINK_VERSION), LANGUAGE: lang, **dict(demo.params), END: "1"}
+
+
+def _open(demo: Demo, lang: str) -> None:
+    forget_link(demo.page)
+    address = {**teaching.carried(), **parameters(demo, lang)}
+    st.switch_page(f"pages/{demo.page}.py", query_params=address)
+
+
+def _card(lang: str, t: Translator, demo: Demo) -> dict[str, Any]:
+    picture = stored()[demo.name]
+    told = {
+        name: signed(value) if name in _SIGNED else value for name, value in picture["told"].items()
+    }
+    return {
+        "href": links.address(demo.page, [(LANGUAGE, lang), *demo.params]),
+        "title": t(f"demo.{demo.name}"),
+        "told": t(f"told.{demo.kind}", **told),
+        "picture": {name: value for name, value in picture.items() if name != "told"},
+    }

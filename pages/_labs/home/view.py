@@ -1,0 +1,148 @@
+"""The home page's parts: the pair alive, its proof, a run to start, doors to the labs, the name."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from owi_core.assets import ASSETS
+from owi_core.figures import signed
+from owi_core.gallery import READY_PAIRS, ReadyPair
+from owi_core.jobs.tasks import ENDED
+from owi_core.readings import Reading
+from pages._labs.rows import view
+from pages._labs.rows.form import SIDES, Name, clicked
+from pages._ui.base import settings, teaching
+from pages._ui.base.entries import HOME, PageEntry, listed_entries
+from pages._ui.base.i18n import translator
+from pages._ui.base.links import LANGUAGE
+from pages._ui.draw import say
+from pages._ui.draw.code import Inputs, answer_code, show_code
+from pages._ui.draw.components import looking
+from pages._ui.frame.frame import Frame, page_link
+from pages._ui.session.reading import bundle_of, reading_of
+from pages._ui.session.seat import seat
+from pages._ui.session.state import held, set_kept
+
+FIRST: ReadyPair = READY_PAIRS[0]
+EXPERIMENT, TRAIN_PAGE = "pronoun", "train"
+DOORS_IN_A_ROW = 3
+
+
+def style() -> None:
+    """Set the answers as large as the words."""
+    st.html(f"<style>{(ASSETS / 'components' / 'home.css').read_text(encoding='utf-8')}</style>")
+
+
+@st.fragment
+def pair_alive(page: Frame) -> None:
+    """Draw the first ready pair with the row of the word that looks; a click chooses another."""
+    readings = {name: _reading(name) for name in SIDES}
+    for name, reading in readings.items():
+        _line(page, name, reading)
+    st.markdown(f"**{_finding(page, readings)}**")
+    st.caption(_checks(page, readings))
+    layer, query = readings["A"].record.n_layer - 1, readings["A"].query
+    show_code(page, answer_code(Inputs(FIRST.model, (FIRST.a,), (query,), layer)))
+
+
+def train_button(page: Frame) -> None:
+    """Draw the button that trains the same model here and now, and goes to watch it."""
+    if TRAIN_PAGE in settings.current().hidden:
+        return
+    result = bundle_of(FIRST.model).note["result"]
+    seconds = max(1, round(result["train_seconds"]))
+    if st.button(page.t("train.button", seconds=seconds), type="primary", key="home.train"):
+        _start()
+        address = {LANGUAGE: page.lang, **teaching.carried()}
+        st.switch_page(f"pages/{TRAIN_PAGE}.py", query_params=address)
+    accuracy, steps = result["accuracy_heldout"], result["steps"]
+    st.caption(page.t("train.about", accuracy=accuracy, steps=steps))
+
+
+def doors(page: Frame) -> None:
+    """Draw a door for every page that names itself in a catalog."""
+    st.subheader(page.t("doors.title"), anchor=False)
+    entries = [entry for entry in listed_entries(page.lang) if entry.name != HOME]
+    for start in range(0, len(entries), DOORS_IN_A_ROW):
+        row = entries[start : start + DOORS_IN_A_ROW]
+        for column, entry in zip(st.columns(DOORS_IN_A_ROW), row, strict=False):
+            with column.container(border=True, height="stretch"):
+                _door(page, entry)
+
+
+def name_explained(page: Frame) -> None:
+    """Tell what OWI stands for, in its two meanings."""
+    st.subheader(page.t("name.title"), anchor=False)
+    left, right = st.columns(2)
+    left.markdown(page.t("name.dynamic"))
+    right.markdown(page.t("name.structural"))
+
+
+def _reading(name: Name) -> Reading:
+    text, query = {"A": (FIRST.a, FIRST.query_a), "B": (FIRST.b, FIRST.query_b)}[name]
+    index = clicked(_words_key(name))
+    if isinstance(index, int | float):
+        set_kept(_query_key(name), int(index))
+    usual = reading_of(FIRST.model, text, query)
+    asked = held(_query_key(name), usual.query, among=range(len(usual.labels)))
+    return reading_of(FIRST.model, text, asked)
+
+
+def _line(page: Frame, name: Name, reading: Reading) -> None:
+    layer = reading.record.n_layer - 1
+    left, right = st.columns([5, 1], vertical_alignment="center", gap="medium")
+    with left:
+        looking(page, reading, layer, colour=name, key=_words_key(name))
+    with right, st.container(key=f"home_answer_{name.lower()}"):
+        key = "answer" if reading.answer.known else "looks_only"
+        row = reading.record.row(reading.query, layer)
+        values = {"word": reading.answer.word, "p": reading.answer.probability}
+        top = reading.labels[int(row.argmax())]
+        st.markdown(page.t.markdown(key, **values, top=top, mass=float(row.max())))
+
+
+def _finding(page: Frame, readings: Mapping[Name, Reading]) -> str:
+    a, b = readings["A"], readings["B"]
+    if a.answer.known and b.answer.known and a.answer.word != b.answer.word:
+        return page.t("finding.two_maps")
+    return page.t("finding.other_word")
+
+
+def _checks(page: Frame, readings: Mapping[Name, Reading]) -> str:
+    """Return the records' own checks and what cutting A's strongest edge did, as one line."""
+    rows = translator(page.lang, "rows")
+    told = [view.check_mark(rows, *check) for check in say.checks(readings.values())[:2]]
+    for reading in readings.values():
+        strongest = reading.strongest()
+        cut = reading.cut(strongest)
+        if cut is None or strongest is None or not reading.answer.known:
+            continue
+        mark = "✓" if cut.effect == "carries" else "✗"
+        values = {"query": reading.labels[reading.query], "key": cut.word}
+        change = signed(cut.change_nats, 1)
+        told.append(f"{mark} {page.t.markdown('check.cut', **values, change=change)}")
+    return " · ".join(told)
+
+
+def _start() -> None:
+    """Train from nothing, or share a run of the same recipe that is under way."""
+    params = {"family": bundle_of(FIRST.model).note["params"]["family"]}
+    set_kept("train.corpus", params["family"])
+    place = seat()
+    if place.submit(EXPERIMENT, params).state in ENDED:  # a stored result is no performance
+        place.submit(EXPERIMENT, params, fresh=True)
+
+
+def _door(page: Frame, entry: PageEntry) -> None:
+    words = translator(page.lang, entry.name)
+    page_link(entry, page.lang)
+    if words.has("page.question"):
+        st.caption(words("page.question"))
+
+
+def _words_key(name: Name) -> str:
+    return f"home.words.{name}"
+
+
+def _query_key(name: Name) -> str:
+    return f"home.query.{name}"

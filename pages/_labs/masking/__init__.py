@@ -1,0 +1,1 @@
+"""What the masking page alone uses."""

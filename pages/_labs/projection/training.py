@@ -1,0 +1,189 @@
+"""How the projection page trains a model with W_O beside one without, and what it says of both."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from owi_core.events import StepDone
+from owi_core.experiments import projection
+from owi_core.experiments.projection import AGAINST, WITH, WITHOUT
+from owi_core.figures import loss_curve
+from owi_core.jobs.film import metric
+from owi_core.jobs.tasks import ENDED
+from pages._labs.projection.view import sharing_lines, told
+from pages._ui.base.figure_text import figure_text
+from pages._ui.base.page import Frame
+from pages._ui.draw.charts import chart
+from pages._ui.draw.run_panel import both_losses, result_of, run_lab
+from pages._ui.draw.say import Line
+from pages._ui.session.runs import Run
+from pages._ui.session.state import keep
+
+WIDTHS = (32, 64, 128)
+LAST_SEED, MOST_STEPS = 2**31 - 1, 1000
+Result = Mapping[str, Any]
+
+
+def show(page: Frame) -> None:
+    """Draw the choice of the other model, the run, and what was measured."""
+    st.subheader(page.t("training.title"), anchor=False)
+    st.markdown(page.t("training.about"))
+    against = st.segmented_control(
+        page.t("training.against"),
+        AGAINST,
+        format_func=lambda name: page.t(f"side.{name}"),
+        required=True,
+        key=keep("projection.against", WITHOUT, among=AGAINST),
+    )
+    params = {"against": str(against)} | _small(page)
+    run = run_lab(page, projection.NAME, params, draw=_live)
+    result = result_of(run)
+    if result is not None:
+        results(page, result)
+
+
+def results(page: Frame, result: Result) -> None:
+    """Draw both models' numbers, what heads are worth in them, and the mistakes made afterwards."""
+    other = other_of(result)
+    sides = {name: result[name] for name in (WITH, other)}
+    st.dataframe(_sides_table(page, sides), hide_index=True)
+    if other == WITHOUT:
+        st.markdown(told(page, textbook_line(result)))
+    measured = (result["head_effect"], result["heads_together"], result["sharing"])
+    lines = [told(page, line) for line in sharing_lines(*measured)]
+    st.markdown(page.t("training.shared") + "\n" + "\n".join(f"- {line}" for line in lines))
+    st.markdown(page.t("training.faults"))
+    st.dataframe(_faults_table(page, result), hide_index=True)
+    holds = result["sum_error_max"] <= projection.SUM_TOLERANCE
+    key = "sum.holds" if holds else "sum.broken"
+    values = {"absolute": result["sum_error_max"], "relative": result["sum_error_relative_max"]}
+    st.caption(f"{'✓' if holds else '✗'} " + page.t(key, **values))
+
+
+def other_of(result: Result) -> str:
+    """Return the name of the second model of a result."""
+    return next(name for name in AGAINST if name in result)
+
+
+def textbook_line(result: Result) -> Line:
+    """Whether "W_O is essential" holds of what was measured here."""
+    right, other = result[WITH], result[WITHOUT]
+    values = {
+        "saved": right["n_params"] - other["n_params"],
+        "accuracy": right["accuracy_heldout"],
+        "other_accuracy": other["accuracy_heldout"],
+        "loss": right["loss_heldout_nats"],
+        "other_loss": other["loss_heldout_nats"],
+        "mass": best_mass(right),
+        "other_mass": best_mass(other),
+    }
+    gap = values["accuracy"] - values["other_accuracy"]
+    if gap > 0.05:
+        return "textbook.holds", values
+    if gap < -0.05:
+        return "textbook.reversed", values
+    worse = values["other_loss"] > values["loss"]
+    return ("textbook.only_a_little" if worse else "textbook.fails"), values
+
+
+def best_mass(part: Mapping[str, Any]) -> float:
+    """Return the mean weight on the word meant, in the layer where it is largest."""
+    return float(np.array(part["attention_on_antecedent"]).mean(axis=1).max())
+
+
+def _small(page: Frame) -> dict[str, Any]:
+    """Return what was changed in the folded settings."""
+    folded = st.expander(page.t("training.settings"), type="compact")
+    with folded, st.container(horizontal=True):
+        seed = st.number_input(
+            page.t("training.seed"),
+            0,
+            LAST_SEED,
+            key=keep("projection.seed", 0, low=0, high=LAST_SEED),
+            width=160,
+        )
+        steps = st.number_input(
+            page.t("training.steps"),
+            1,
+            MOST_STEPS,
+            key=keep("projection.steps", 220, low=1, high=MOST_STEPS),
+            width=160,
+        )
+        width = st.selectbox(
+            page.t("training.width"),
+            WIDTHS,
+            key=keep("projection.width", WIDTHS[-1], among=WIDTHS),
+            width=160,
+        )
+    return {"seed": int(seed), "steps": int(steps), "d_model": int(width)}
+
+
+def _live(page: Frame, run: Run) -> None:
+    """Draw both losses while they come, and the share that each answers right."""
+    done = run.latest(StepDone)
+    if done is None:
+        return
+    if run.state in ENDED:
+        _settled(page, run)
+        return
+    both_losses(page, run, {name: page.t(f"side.{name}") for name in _names(run)})
+
+
+def _settled(page: Frame, run: Run) -> None:
+    """Draw both losses as they went, on one scale."""
+    curves = [metric(run.evaluated, f"{name}.train_loss_nats") for name in _names(run)]
+    if not all(curves):
+        return
+    highest = max(loss for curve in curves for _, loss in curve)
+    with st.expander(page.t("training.curves"), type="compact"):
+        for name, curve, column in zip(_names(run), curves, st.columns(2), strict=True):
+            figure = loss_curve(
+                [step for step, _ in curve],
+                [loss for _, loss in curve],
+                theme=page.theme,
+                text=figure_text(page.lang),
+            )
+            figure.update_yaxes(range=[0, 1.05 * highest])
+            column.markdown(f"**{page.t(f'side.{name}')}**")
+            with column:
+                chart(page, figure, key=f"projection.loss.{name}.{run.id}", scroll=True)
+
+
+def _names(run: Run) -> tuple[str, str]:
+    return WITH, str(run.params.get("against", WITHOUT))
+
+
+def _sides_table(page: Frame, sides: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    rows = {
+        "result.accuracy": [f"{100 * part['accuracy_heldout']:.1f} %" for part in sides.values()],
+        "result.loss": [f"{part['loss_heldout_nats']:.3f} nat" for part in sides.values()],
+        "result.final_loss": [f"{part['final_loss_nats']:.3f} nat" for part in sides.values()],
+        "result.mass": [f"{best_mass(part):.2f}" for part in sides.values()],
+        "result.n_params": [f"{part['n_params']:,}" for part in sides.values()],
+        "result.seconds": [f"{part['train_seconds']:.1f} s" for part in sides.values()],
+    }
+    columns = {page.t("result.name"): [page.t(key) for key in rows]}
+    named = {page.t(f"side.{name}"): i for i, name in enumerate(sides)}
+    return pd.DataFrame(columns | {n: [row[i] for row in rows.values()] for n, i in named.items()})
+
+
+def _faults_table(page: Frame, result: Result) -> pd.DataFrame:
+    rows = {page.t(f"side.{WITH}"): result[WITH]}
+    for layer, part in enumerate(result[WITH]["without_layer"]):
+        rows[page.t("training.layer_cut", layer=layer + 1)] = part
+    rows |= {page.t(f"fault.{name}"): part for name, part in result["faults"].items()}
+    return pd.DataFrame(
+        {
+            page.t("faults.which"): list(rows),
+            page.t("result.accuracy"): [
+                f"{100 * part['accuracy_heldout']:.1f} %" for part in rows.values()
+            ],
+            page.t("result.loss"): [
+                f"{part['loss_heldout_nats']:.2f} nat" for part in rows.values()
+            ],
+            page.t("result.mass"): [f"{best_mass(part):.2f}" for part in rows.values()],
+        }
+    )

@@ -1,0 +1,1 @@
+"""What the rows page alone uses."""

@@ -1,0 +1,193 @@
+"""The chain of tables as the browser draws it, and what was clicked or typed there."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from owi_core.figures import pattern_matrix
+from owi_core.probes.derivation import CHAIN, GIVEN, PER_HEAD, Cell, derive, table
+from owi_core.probes.step import StepRecord, changed
+from pages._labs.step.text import figure, formula, weighted_sum
+from pages._ui.base.figure_text import figure_text
+from pages._ui.base.mounting import mount
+from pages._ui.base.page import Frame
+from pages._ui.draw.charts import offer
+
+KEY = "step.chain"
+MOST_ROWS, MOST_COLUMNS = 16, 8
+STAGES = (
+    ("given", ("x",)),
+    ("project", ("w_q", "q", "w_k", "k", "w_v", "v")),
+    ("score", ("scores", "scaled")),
+    ("mask", ("mask", "masked")),
+    ("softmax", ("pattern",)),
+    ("mix", ("z",)),
+    ("join", ("concat", "w_o", "out")),
+    ("close", ("resid", "norm")),
+)
+# Tables whose columns, or rows, belong to a head: a wide one is shown where its head begins.
+_HEAD_COLUMNS = ("w_q", "w_k", "w_v", "q", "k", "v", "concat")
+_HEAD_ROWS = ("w_o",)
+_MOST = 1000.0
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A number that was typed into a cell."""
+
+    cell: Cell
+    value: float
+
+
+def clicked(record: StepRecord, head: int) -> Cell | None:
+    """Return the cell that was chosen since the last run."""
+    return _cell(getattr(st.session_state.get(KEY), "chosen", None), record, head)
+
+
+def edited(record: StepRecord, head: int) -> Edit | None:
+    """Return what was typed since the last run, if it is a number for a cell that is given."""
+    sent = getattr(st.session_state.get(KEY), "edited", None)
+    if not isinstance(sent, list) or len(sent) != 4:
+        return None
+    cell, value = _cell(sent[:3], record, head), sent[3]
+    number = isinstance(value, int | float) and abs(value) <= _MOST
+    return Edit(cell, float(value)) if cell and cell.table in GIVEN and number else None
+
+
+def draw(
+    page: Frame,
+    record: StepRecord,
+    before: StepRecord,
+    labels: tuple[str, ...],
+    head: int,
+    selected: Cell | None,
+) -> None:
+    """Draw all tables; mark what is other than `before`, and around the selected cell its kin."""
+    marks = changed(before, record)
+    told = derive(record, selected, head) if selected else None
+    data = {
+        "stages": [
+            {
+                "title": page.t(f"stage.{name}.title"),
+                "about": page.t(f"stage.{name}.about"),
+                "panels": [_panel(page, record, t, head, marks, labels) for t in tables],
+            }
+            for name, tables in STAGES
+        ],
+        "selected": None if selected is None else _shown(record, selected, head),
+        "sources": _by_table(record, told.sources if told else (), head),
+        "feeds": _by_table(record, told.feeds if told else (), head),
+        "formula": _lines(record, selected, head),
+        "text": {name: page.t(f"chain.{name}") for name in _TEXT},
+        "theme": page.theme,
+    }
+    mount("step_chain")(
+        key=KEY, data=data, on_chosen_change=lambda: None, on_edited_change=lambda: None
+    )
+    look = {"theme": page.theme, "text": figure_text(page.lang)}
+    pattern, mask = record.pattern[head], record.inputs.mask
+    make = partial(pattern_matrix, pattern, mask, labels, labels, **look)
+    offer(page, make, key=KEY, table=partial(every_number, record))
+
+
+def every_number(record: StepRecord) -> pd.DataFrame:
+    """Return all tables of the step as one; a table that has no heads is told as head 0's."""
+    tables = {n: getattr(record.inputs if n in GIVEN else record, n) for n in CHAIN}
+    rows = [
+        (name, *(at if len(at) == 3 else (0, *at)), float(value))
+        for name, table in tables.items()
+        for at, value in np.ndenumerate(table)
+    ]
+    return pd.DataFrame(rows, columns=["table", "head", "row", "column", "value"])
+
+
+_TEXT = ("hint", "edit", "source", "fed", "changed")
+
+
+def _lines(record: StepRecord, selected: Cell | None, head: int) -> list[str]:
+    if selected is None:
+        return []
+    lines = formula(derive(record, selected, head))
+    if selected.table in ("z", "pattern"):
+        lines.append(weighted_sum(selected.row, record.pattern[head, selected.row].tolist()))
+    if selected.table == "pattern":
+        row = record.pattern[head, selected.row]
+        lines.append(" + ".join(figure(float(w)) for w in row) + f" = {figure(float(row.sum()))}")
+    return lines
+
+
+def _panel(
+    page: Frame,
+    record: StepRecord,
+    name: str,
+    head: int,
+    marks: dict[str, Any],
+    labels: tuple[str, ...],
+) -> dict[str, Any]:
+    whole = table(record, name, head)
+    top, left, rows, columns = _window(record, name, head)
+    seen = np.s_[top : top + rows, left : left + columns]
+    marked = marks[name][head] if name in PER_HEAD and marks[name].ndim == 3 else marks[name]
+    shown = whole[seen].astype(float).round(6)
+    kinds = {"mask": "mask", "pattern": "weight"}
+    return {
+        "id": name,
+        "title": page.t(f"panel.{name}"),
+        "shape": _shape(page, whole.shape, (rows, columns)),
+        "values": [[None if np.isinf(v) else v for v in row] for row in shown.tolist()],
+        "rows": [str(top + i + 1) for i in range(rows)],
+        "columns": [str(left + j + 1) for j in range(columns)],
+        "changed": np.argwhere(marked[seen]).tolist(),
+        "editable": name in GIVEN,
+        "kind": kinds.get(name, "signed"),
+    }
+
+
+def _shape(page: Frame, whole: tuple[int, ...], shown: tuple[int, int]) -> str:
+    told = f"{whole[0]} × {whole[1]}"
+    if shown == whole:
+        return told
+    return page.t("chain.cropped", shape=told, rows=shown[0], columns=shown[1])
+
+
+def _window(record: StepRecord, name: str, head: int) -> tuple[int, int, int, int]:
+    """Return top, left, rows and columns of the part of a table that is shown."""
+    height, width = table(record, name, head).shape
+    square = name in ("scores", "scaled", "mask", "masked", "pattern")
+    most = MOST_ROWS if square else MOST_COLUMNS
+    columns = min(width, most)
+    rows = min(height, MOST_COLUMNS if name.startswith("w_") else MOST_ROWS)
+    start = head * record.inputs.d_head
+    left = min(start, width - columns) if name in _HEAD_COLUMNS and width > columns else 0
+    top = min(start, height - rows) if name in _HEAD_ROWS and height > rows else 0
+    return top, left, rows, columns
+
+
+def _shown(record: StepRecord, cell: Cell, head: int) -> list[Any]:
+    top, left, _, _ = _window(record, cell.table, head)
+    return [cell.table, cell.row - top, cell.column - left]
+
+
+def _by_table(record: StepRecord, cells: tuple[Cell, ...], head: int) -> dict[str, list[list[int]]]:
+    found: dict[str, list[list[int]]] = {}
+    for cell in cells:
+        name, row, column = _shown(record, cell, head)
+        found.setdefault(name, []).append([row, column])
+    return found
+
+
+def _cell(sent: object, record: StepRecord, head: int) -> Cell | None:
+    """Return the cell that the browser named, if there is such a one."""
+    known = {name for _, tables in STAGES for name in tables}
+    if not isinstance(sent, list) or len(sent) != 3 or sent[0] not in known:
+        return None
+    if not all(isinstance(place, int | float) for place in sent[1:]):
+        return None
+    top, left, rows, columns = _window(record, sent[0], head)
+    row, column = int(sent[1]), int(sent[2])
+    inside = 0 <= row < rows and 0 <= column < columns
+    return Cell(sent[0], top + row, left + column) if inside else None

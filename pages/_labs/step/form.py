@@ -1,0 +1,205 @@
+"""What the step page computes with: drawn numbers, typed ones, or a trained model's layer."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from owi_core.checkpoints import shipped_names
+from owi_core.errors import OwiError
+from owi_core.gallery import READY_PAIRS
+from owi_core.probes.derivation import Cell
+from owi_core.probes.step import (
+    MASKS,
+    StepInputs,
+    StepRecord,
+    from_model,
+    random_inputs,
+    run_step,
+    with_cell,
+)
+from owi_core.readings import use_one_thread
+from pages._labs.step import chain
+from pages._labs.step import edits as step_edits
+from pages._ui.base.i18n import error_text
+from pages._ui.base.page import Frame
+from pages._ui.session.reading import bundle_of
+from pages._ui.session.state import keep
+
+SOURCES = ("numbers", "sentence")
+SEED, SOURCE, TOKENS, WIDTH, HEADS = (
+    "step.seed", "step.source", "step.tokens", "step.width", "step.heads"
+)  # fmt: skip
+MASK, HEAD, TEMPERATURE = "step.mask", "step.head", "step.temperature"
+TEXT, MODEL, LAYER = "step.text", "step.model", "step.layer"
+WORD_MODELS = ("swap", "verb", "fit_bidirectional", "fit_causal", "person", "street", "untrained")
+TEMPERATURES = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
+LAST_SEED = 2**31 - 1
+_BOARD = "step.board"
+
+
+@dataclass
+class Board:
+    """The numbers on the board: their origin, as given, as they are, and as they were before."""
+
+    origin: tuple[Any, ...]
+    given: StepInputs
+    inputs: StepInputs
+    before: StepInputs
+    labels: tuple[str, ...]
+    selected: Cell | None = None
+    edits: int = 0
+
+    def take(self, inputs: StepInputs) -> None:
+        """Put other numbers on the board; what was there is kept for the marks."""
+        self.before, self.inputs = self.inputs, inputs
+        self.edits += 1
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The board computed, and the head that is looked at."""
+
+    board: Board
+    record: StepRecord
+    before: StepRecord
+    head: int
+
+
+def choose(page: Frame) -> Shown:
+    """Draw the controls; return the step that they, and what was typed in the chain, make."""
+    use_one_thread()
+    source = st.segmented_control(
+        page.t("source.label"),
+        SOURCES,
+        format_func=lambda name: page.t(f"source.{name}"),
+        required=True,
+        key=keep(SOURCE, SOURCES[0], among=SOURCES),
+        label_visibility="collapsed",
+    )
+    board = _sentence(page) if source == "sentence" else _numbers(page)
+    head, temperature = _look(page, board)
+    board.inputs = replace(board.inputs, temperature=temperature)
+    board.before = replace(board.before, temperature=temperature)
+    _take_typed(page, board, head)
+    step_edits.note(board.given, board.inputs, board.selected)
+    return Shown(board, run_step(board.inputs), run_step(board.before), head)
+
+
+def reset(page: Frame, board: Board) -> None:
+    """Offer the drawn numbers again once some were changed."""
+    if board.edits:
+        st.button(page.t("reset"), key="step.reset", on_click=_forget)
+
+
+def table_editor(page: Frame, board: Board) -> None:
+    """Offer x as a table into which numbers can be pasted."""
+    folded = st.expander(
+        page.t("table.title"), type="compact", key=keep("step.table_open", False), on_change="rerun"
+    )
+    with folded:
+        if not folded.open:
+            return
+        st.caption(page.t("table.about"))
+        x = board.inputs.x
+        names = [str(column + 1) for column in range(x.shape[1])]
+        frame = pd.DataFrame(x, columns=names, index=list(range(1, len(x) + 1)))
+        typed = st.data_editor(frame, key=f"step.table.{board.origin}.{board.edits}")
+        fresh = typed.to_numpy(dtype=float)
+        if np.isfinite(fresh).all() and not np.array_equal(fresh, x):
+            board.take(replace(board.inputs, x=fresh.clip(-1000, 1000)))
+            st.rerun(scope="fragment")
+
+
+def _forget() -> None:
+    st.session_state.pop(_BOARD, None)
+    step_edits.forget_all()
+
+
+def _numbers(page: Frame) -> Board:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        seed = st.number_input(
+            page.t("seed"),
+            0,
+            LAST_SEED,
+            key=keep(SEED, 42, low=0, high=LAST_SEED),
+            width=130,
+        )
+        tokens = _pick(page, TOKENS, (2, 3, 4, 5, 6), 4)
+        width = _pick(page, WIDTH, (4, 8), 8)
+        heads = _pick(page, HEADS, (1, 2, 4), 1)
+        mask = st.selectbox(
+            page.t("mask.label"),
+            MASKS,
+            format_func=lambda name: page.t(f"mask.{name}"),
+            key=keep(MASK, MASKS[0], among=MASKS),
+            width=170,
+        )
+    origin = ("numbers", int(seed), tokens, width, heads, mask)
+    return _board(origin, lambda: (random_inputs(*origin[1:]), tuple("x" * tokens)))
+
+
+def _sentence(page: Frame) -> Board:
+    left, right = st.columns([3, 2])
+    text = left.text_input(page.t("text"), key=keep(TEXT, READY_PAIRS[0].a))
+    models = [name for name in WORD_MODELS if name in shipped_names()]
+    model = right.selectbox(
+        page.t("model.label"),
+        models,
+        format_func=lambda name: page.t(f"model.{name}"),
+        key=keep(MODEL, models[0], among=models),
+    )
+    bundle = bundle_of(model)
+    layer = _pick(page, LAYER, tuple(range(1, bundle.model.config.n_layer + 1)), 1)
+    origin = ("sentence", model, text, layer)
+    return _board(origin, lambda: from_model(bundle, text, layer - 1))
+
+
+def _board(origin: tuple[Any, ...], make: Any) -> Board:
+    """Return the session's board, made anew when its origin is another."""
+    board = st.session_state.get(_BOARD)
+    if board is None or board.origin != origin:
+        given, labels = make()
+        inputs, selected, edits = step_edits.edited(origin, given)
+        board = Board(origin, given, inputs, given, labels, selected, edits)
+        st.session_state[_BOARD] = board
+    found: Board = board
+    return found
+
+
+def _look(page: Frame, board: Board) -> tuple[int, float]:
+    """Draw head and temperature."""
+    n_head = board.inputs.n_head
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        head = _pick(page, HEAD, tuple(range(1, n_head + 1)), 1) if n_head > 1 else 1
+        temperature = st.select_slider(
+            page.t("temperature"),
+            TEMPERATURES,
+            key=keep(TEMPERATURE, 1.0, among=TEMPERATURES),
+            width=320,
+        )
+    return head - 1, float(temperature)
+
+
+def _take_typed(page: Frame, board: Board, head: int) -> None:
+    """Take the cell that was clicked and the number that was typed in the chain."""
+    record = run_step(board.inputs)
+    chosen, edit = chain.clicked(record, head), chain.edited(record, head)
+    board.selected = chosen or board.selected
+    if edit is None:
+        return
+    board.selected = edit.cell
+    value = bool(edit.value) if edit.cell.table == "mask" else edit.value
+    try:
+        board.take(with_cell(board.inputs, *edit.cell, value))
+    except OwiError as error:
+        st.error(error_text(page.lang, error), icon="✋")
+
+
+def _pick(page: Frame, key: str, options: tuple[int, ...], first: int) -> int:
+    chosen = st.segmented_control(
+        page.t(key), options, required=True, key=keep(key, first, among=options)
+    )
+    return int(chosen or first)

@@ -1,0 +1,1 @@
+"""What the train page alone uses."""

@@ -1,0 +1,72 @@
+"""Taking a trained model along: to the other pages, to a file, and back from a file."""
+
+import streamlit as st
+
+from owi_core.checkpoints import FILE_NAME, MAX_UPLOAD_BYTES
+from pages._labs.train.form import corpus_of
+from pages._ui.base.page import Frame
+from pages._ui.session.models import current_model, forget_model, use_model, use_uploaded
+from pages._ui.session.runs import Run
+from pages._ui.session.seat import Seat
+
+_TAKEN = "train.taken"
+MEGABYTE = 1_000_000
+
+
+def take_along(page: Frame, place: Seat, run: Run | None) -> None:
+    """Draw "use it on the other pages", download and upload."""
+    st.subheader(page.t("take.heading"), anchor=False)
+    left, middle, right = st.columns([1, 1, 1], vertical_alignment="top")
+    with left:
+        _use(page, place, run)
+    with middle:
+        _download(page, run)
+    with right:
+        _upload(page, place)
+    if current_model() is not None:
+        st.caption(page.t("take.in_use"))
+        if st.button(page.t("take.forget"), type="tertiary", key="train.forget"):
+            forget_model()
+            st.rerun()
+
+
+def _use(page: Frame, place: Seat, run: Run | None) -> None:
+    ready = run is not None and run.has_model
+    if st.button(page.t("take.use"), disabled=not ready, key="train.use", width="stretch") and run:
+        use_model(run.folder, place.folder)
+        st.toast(page.t("take.used"))
+
+
+def _download(page: Frame, run: Run | None) -> None:
+    if run is None or not run.has_model:
+        st.button(page.t("take.download"), disabled=True, key="train.no_download", width="stretch")
+        return
+    st.download_button(
+        page.t("take.download"),
+        (run.folder / FILE_NAME).read_bytes,
+        file_name=f"owi-{run.experiment}-{corpus_of(run.params)}-{run.id}.safetensors",
+        mime="application/octet-stream",
+        on_click="ignore",
+        key="train.download",
+        width="stretch",
+    )
+    size = (run.folder / FILE_NAME).stat().st_size
+    if size > MAX_UPLOAD_BYTES:
+        values = {"size": size / MEGABYTE, "limit": MAX_UPLOAD_BYTES / MEGABYTE}
+        st.caption("⚠️ " + page.t("take.too_large", **values))
+
+
+def _upload(page: Frame, place: Seat) -> None:
+    file = st.file_uploader(
+        page.t("take.upload"),
+        type=["safetensors"],
+        max_upload_size=MAX_UPLOAD_BYTES // MEGABYTE,
+        key="train.upload",
+        help=page.t("take.upload_help"),
+    )
+    if file is None or st.session_state.get(_TAKEN) == file.file_id:
+        return
+    bundle = use_uploaded(file.getvalue(), place.folder)
+    st.session_state[_TAKEN] = file.file_id
+    known = bundle.tokenizer.vocab_size
+    st.success(page.t.markdown("take.uploaded", experiment=bundle.note.get("experiment"), n=known))

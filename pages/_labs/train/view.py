@@ -1,0 +1,198 @@
+"""What a training looks like: the loss and the row as they form, then its story."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from owi_core.events import Evaluated, Finished, Snapshot, StepDone
+from owi_core.figures import loss_curve, row_over_training
+from owi_core.jobs.film import Film, film, metric, watched_row
+from owi_core.jobs.tasks import ENDED
+from pages._ui.base.figure_text import figure_text
+from pages._ui.base.page import Frame
+from pages._ui.draw.charts import chart
+from pages._ui.draw.components import sentence
+from pages._ui.draw.run_panel import Panel, loss
+from pages._ui.session.runs import Run
+from pages._ui.session.state import keep, renew
+
+# Two of them stand beside each other on a phone.
+FIGURE_WIDTH = 165
+HELDOUT_LOSS, FLOOR = "heldout_loss_nats", "floor_nats"
+_FILM = "train.film"
+STEP, LAYER, HEAD = "train.step", "train.layer", "train.head"
+
+
+def watch(panel: Panel) -> None:
+    """Draw the run, its loss and the row it watches, again and again while it is under way."""
+    panel.let_watch(picture)
+    panel.watch(_live)
+
+
+def story(page: Frame, run: Run) -> None:
+    """Draw the settled views of a run that has ended or rests: its training time, scrubbed."""
+    st.fragment(_scrub)(page, run, _film_of(run))
+
+
+def measured(page: Frame, run: Run) -> None:
+    """Draw the figures of a finished run that the catalog has a name for."""
+    finished = run.latest(Finished)
+    if finished is None:
+        return
+    result = finished.result
+    known = [name for name in result if page.t.has(f"result_help.{name}")]
+    shown = [(name, result[name]) for name in known if result[name] is not None]
+    st.subheader(page.t("result.heading"), anchor=False)
+    with st.container(horizontal=True):
+        for name, value in shown:
+            help_ = page.t(f"result_help.{name}")
+            st.metric(
+                page.t(f"result.{name}"), _figure(name, value), help=help_, width=FIGURE_WIDTH
+            )
+    if result.get("memorised"):
+        st.caption(page.t("result.memorised"))
+    if "sample" in result:
+        st.caption(page.t("result.sample"))
+        st.code(result["sample"], language=None, wrap_lines=True)
+
+
+def _live(page: Frame, run: Run) -> None:
+    if run.state not in ENDED:
+        picture(page, run)
+
+
+def picture(page: Frame, run: Run) -> None:
+    """Draw the loss and the row as they are now."""
+    if run.latest(StepDone) is None:
+        return
+    row, labels, query = _row(run.latest(Snapshot))
+    loss(page, run, floor_nats=_floor(run.evaluated), labels=labels, row=row, query=query)
+
+
+def _scrub(page: Frame, run: Run, story: Film) -> None:
+    """The row before and at a chosen step, and under it both curves with that step marked."""
+    renew("train.scrubbed", run.id, STEP, LAYER, HEAD)
+    step = _chosen_step(page, story)
+    if step is None:
+        if story.losses:
+            _loss_chart(page, run, story, None)
+        return
+    layer, head = _chosen_head(page, story)
+    rows = story.rows(layer, head)
+    at = story.steps.index(step)
+    _word_row(page, run, story, "before", 0, rows[0])
+    if len(story.steps) > 1:
+        _word_row(page, run, story, "now", at, rows[at])
+    left, right = st.columns(2)
+    with left:
+        _loss_chart(page, run, story, step)
+    with right:
+        _row_chart(page, run, story, step, rows)
+
+
+def _word_row(
+    page: Frame, run: Run, story: Film, name: str, index: int, row: NDArray[np.float32]
+) -> None:
+    st.caption(page.t(f"scrub.{name}", step=story.steps[index]))
+    sentence(
+        page,
+        story.labels,
+        weights=row,
+        query=story.query,
+        key=f"train.{name}.{run.id}",
+    )
+
+
+def _loss_chart(page: Frame, run: Run, story: Film, step: int | None) -> None:
+    figure = loss_curve(
+        [at for at, _ in story.losses],
+        [value for _, value in story.losses],
+        metric(story.evaluated, HELDOUT_LOSS),
+        _floor(story.evaluated),
+        step=step,
+        theme=page.theme,
+        text=figure_text(page.lang),
+    )
+    chart(page, figure, key=f"train.loss.{run.id}")
+
+
+def _row_chart(page: Frame, run: Run, story: Film, step: int, rows: NDArray[np.float32]) -> None:
+    figure = row_over_training(
+        story.steps,
+        rows,
+        story.labels,
+        step=step,
+        theme=page.theme,
+        text=figure_text(page.lang),
+    )
+    chart(page, figure, key=f"train.row.{run.id}")
+
+
+def _chosen_step(page: Frame, story: Film) -> int | None:
+    if len(story.steps) < 2:
+        return story.steps[-1] if story.steps else None
+    return int(
+        st.select_slider(
+            page.t("scrub.label"),
+            story.steps,
+            format_func=lambda step: page.t("scrub.step", step=step),
+            key=keep(STEP, story.steps[-1], among=story.steps),
+        )
+    )
+
+
+def _chosen_head(page: Frame, story: Film) -> tuple[int, int | None]:
+    with st.container(horizontal=True):
+        layer = st.segmented_control(
+            page.t("scrub.layer"),
+            range(story.n_layer),
+            required=True,
+            format_func=lambda index: str(index + 1),
+            key=keep(LAYER, story.n_layer - 1, among=range(story.n_layer)),
+        )
+        head = st.segmented_control(
+            page.t("scrub.head"),
+            range(-1, story.n_head),
+            required=True,
+            format_func=lambda index: page.t("scrub.mean") if index < 0 else str(index + 1),
+            key=keep(HEAD, -1, among=range(-1, story.n_head)),
+        )
+    return int(layer or 0), None if head is None or head < 0 else int(head)
+
+
+def _figure(name: str, value: Any) -> str:
+    if isinstance(value, list):
+        return f"{max(float(np.mean(layer)) for layer in value):.2f}"
+    if name.startswith("accuracy"):
+        return f"{100 * value:.1f} %"
+    if name.endswith("_nats"):
+        return f"{value:.3f} nat"
+    if name.endswith("seconds"):
+        return f"{value:.1f} s"
+    return f"{value:,}"
+
+
+def _row(shot: Snapshot | None) -> tuple[Sequence[float], Sequence[str], int | None]:
+    if shot is None:
+        return (), (), None
+    row = watched_row(np.array(shot.pattern), shot.query, -1, None)
+    return row.tolist(), shot.tokens, shot.query
+
+
+def _floor(events: Sequence[Evaluated]) -> float | None:
+    floors = metric(events, FLOOR)
+    return floors[-1][1] if floors else None
+
+
+def _film_of(run: Run) -> Film:
+    """The run's film, made once for each state it rests in."""
+    key = (run.id, run.state)
+    kept = st.session_state.get(_FILM)
+    if kept is None or kept[0] != key:
+        kept = (key, film(run.history()))
+        st.session_state[_FILM] = kept
+    story: Film = kept[1]
+    return story

@@ -1,0 +1,1 @@
+"""What the tying page alone uses."""

@@ -1,0 +1,234 @@
+"""Touch it: one number written into the embedding, read back in the head, tied beside untied.
+
+The edits are this session's alone; a model is only ever copied.
+"""
+
+from typing import Any
+
+import streamlit as st
+
+from owi_core.figures import signed
+from owi_core.figures.tying import edited_logits
+from owi_core.gallery import READY_PAIRS
+from owi_core.probes.tie_touch import LIMIT, Cell, Edit, Side, Touched
+from pages._labs.tying.code import touch_code
+from pages._labs.tying.models import SHIPPED, bundle_from, first_edit, touched, words_of
+from pages._ui.base.escape import markdown_plain
+from pages._ui.base.page import Frame
+from pages._ui.draw.charts import chart
+from pages._ui.draw.code import show_code
+from pages._ui.session.state import keep, kept_value, set_kept
+
+OWN = "own"
+MOST_EDITS = 100
+WORD, DIMENSION, VALUE = "tying.word", "tying.dimension", "tying.value"
+SENTENCE = "tying.sentence"
+LONGEST_SENTENCE = 100
+NOTHING = 1e-6  # a logit that moves less has not moved
+ROUNDING = 1e-4  # relative: a logit is a sum of d_model products in float32
+
+
+def first_sentence() -> str:
+    return READY_PAIRS[0].a
+
+
+def first_word(source: str) -> int:
+    """Return the id of a word that the first sentence lacks: it is named only, not read."""
+    return words_of(source).encode_words([READY_PAIRS[0].answer_b or ""]).ids[0]
+
+
+def touch_it(page: Frame, source: str) -> None:
+    """Draw the picker, what the edits have done to both models, and the way back."""
+    text, cell = _pick(page, source)
+    keep(edits_key(source), [], high=MOST_EDITS)
+    _buttons(page, source, cell)
+    edits = edits_of(source)
+    found = touched(source, text, edits, cell)
+    word = words_of(source).label(cell.word_id)
+    for side, column in zip(("tied", "untied"), st.columns(2, gap="large"), strict=True):
+        with column:
+            _side(page, source, side, found, cell)
+    st.markdown(finding(page, found, word, edits))
+    _figure(page, source, found)
+    show_code(page, touch_code(text, edits, cell))
+
+
+def edits_of(source: str) -> tuple[Edit, ...]:
+    """Return what this session has written into its own copy of a model, or what its link has."""
+    kept = kept_value(edits_key(source), [], high=MOST_EDITS)
+    return tuple(edit for each in kept if (edit := _edit_of(source, each)) is not None)
+
+
+def edits_key(source: str) -> str:
+    """Return the key of a model's edits: a link knows no folder."""
+    return f"tying.edits.{source if source == SHIPPED else OWN}"
+
+
+def chosen_word(source: str) -> int:
+    """Return the id of the word whose row is looked at."""
+    return kept_value(WORD, first_word(source), among=_words(source))
+
+
+def finding(page: Frame, found: Touched, word: str, edits: tuple[Edit, ...]) -> str:
+    """Return the sentence that the measured numbers have earned."""
+    moved = [abs(side.logit - found.before.logit) > NOTHING for side in (found.tied, found.untied)]
+    change, by_cell = found.tied.logit - found.before.logit, found.cell_after - found.cell_before
+    product = found.state * by_cell
+    values: dict[str, Any] = {
+        "word": word,
+        "tied": signed(change),
+        "untied": signed(found.untied.logit - found.before.logit),
+        "state": signed(found.state, 3),
+        "cell": signed(by_cell, 3),
+        "product": signed(product),
+    }
+    if not edits:
+        return page.t.markdown("touch.nothing_yet", **values)
+    if not any(moved):
+        return page.t.markdown("touch.still", **values)
+    if moved[1]:
+        return page.t.markdown("touch.through_input", **values)
+    # Other cells of the row may have been written, or this one not at all.
+    alone = abs(product - change) <= ROUNDING * max(1.0, abs(change))
+    return page.t.markdown("touch.only_tied" if alone else "touch.only_tied_many", **values)
+
+
+def _pick(page: Frame, source: str) -> tuple[str, Cell]:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        word_id = st.selectbox(
+            page.t("touch.word"),
+            _words(source),
+            format_func=words_of(source).label,
+            key=keep(WORD, first_word(source), among=_words(source)),
+            width=170,
+        )
+        d_model = bundle_from(source).model.config.d_model
+        first = first_edit(source, first_sentence(), first_word(source))
+        strongest = first.cell.dimension
+        dimension = st.number_input(
+            page.t("touch.dimension", last=d_model - 1),
+            min_value=0,
+            max_value=d_model - 1,
+            step=1,
+            key=keep(DIMENSION, strongest, low=0, high=d_model - 1),
+            width=150,
+        )
+        st.number_input(
+            page.t("touch.value"),
+            min_value=-LIMIT,
+            max_value=LIMIT,
+            step=0.5,
+            format="%.3f",
+            key=keep(VALUE, first.value, low=-LIMIT, high=LIMIT),
+            width=150,
+        )
+    text = st.text_input(
+        page.t("touch.sentence"),
+        max_chars=LONGEST_SENTENCE,
+        key=keep(SENTENCE, first_sentence(), high=LONGEST_SENTENCE),
+    )
+    return text, Cell(int(word_id), int(dimension))
+
+
+def _buttons(page: Frame, source: str, cell: Cell) -> None:
+    edits = edits_of(source)
+    with st.container(horizontal=True, width=520):
+        st.button(
+            page.t("touch.write"),
+            type="primary",
+            on_click=_write,
+            args=(source, cell),
+            key="tying.write",
+            width="stretch",
+        )
+        for name, left in (("undo", edits[:-1]), ("reset", ())):
+            st.button(
+                page.t(f"touch.{name}"),
+                on_click=_keep_edits,
+                args=(source, left),
+                disabled=not edits,
+                key=f"tying.{name}",
+                width="stretch",
+            )
+    if edits:
+        label = words_of(source).label
+        written = [f"{label(e.cell.word_id)}[{e.cell.dimension}] = {e.value:g}" for e in edits]
+        st.caption(page.t.markdown("touch.written", edits=written))
+
+
+def _write(source: str, cell: Cell) -> None:
+    value = float(st.session_state[VALUE])
+    # A cell that is written twice holds the last value; the way back goes over both.
+    _keep_edits(source, (*edits_of(source), Edit(cell, value)))
+
+
+def _keep_edits(source: str, edits: tuple[Edit, ...]) -> None:
+    written = [[*edit.cell, edit.value] for edit in edits[-MOST_EDITS:]]
+    set_kept(edits_key(source), written)
+
+
+def _words(source: str) -> range:
+    """Return the ids of the words that can be looked at: no sign, no row kept for new words."""
+    return range(3, words_of(source).spare_ids.start)
+
+
+def _edit_of(source: str, written: Any) -> Edit | None:
+    """Return an edit as it was kept, if this model has such a cell."""
+    if not isinstance(written, list) or len(written) != 3:
+        return None
+    word_id, dimension, value = written
+    d_model = bundle_from(source).model.config.d_model
+    whole = all(isinstance(n, int) and not isinstance(n, bool) for n in (word_id, dimension))
+    if not whole or not isinstance(value, int | float) or not abs(value) <= LIMIT:
+        return None
+    inside = word_id in _words(source) and dimension in range(d_model)
+    return Edit(Cell(word_id, dimension), float(value)) if inside else None
+
+
+def _side(page: Frame, source: str, name: str, found: Touched, cell: Cell) -> None:
+    side: Side = getattr(found, name)
+    word = words_of(source).label(cell.word_id)
+    square = {"tied": "🟦", "untied": "🟧"}[name]
+    place = f"{word}[{cell.dimension}]"
+    st.markdown(f"{square} **{page.t(f'side.{name}')}** · {markdown_plain(place)}")
+    shown = (
+        ("embedding", found.cell_before, found.cell_after),
+        ("lm_head", found.before.head_cell, side.head_cell),
+        ("logit", found.before.logit, side.logit),
+    )
+    with st.container(horizontal=True):
+        for label, before, after in shown:
+            st.metric(
+                label,
+                f"{after:.{_digits(after)}f}".replace("-", "−"),
+                signed(after - before, _digits(after - before)),
+                delta_color="off",
+                delta_arrow="off",
+                width=112,
+            )
+        label = words_of(source).label
+        was, now = label(found.before.answer), label(side.answer)
+        told = page.t("touch.was", word=was) if was != now else page.t("touch.same")
+        st.metric(page.t("touch.says"), now, told, delta_color="off", delta_arrow="off", width=112)
+    same = side.head_cell == found.cell_after
+    mark = "✓" if same else "✗"
+    st.caption(f"{mark} " + page.t(f"touch.head_{'same' if same else 'other'}"))
+
+
+def _digits(value: float) -> int:
+    """Return how many decimals of a number there is room for."""
+    return 3 if abs(value) < 100 else 1
+
+
+def _figure(page: Frame, source: str, found: Touched) -> None:
+    label = words_of(source).label
+    figure = edited_logits(
+        [label(word) for word in found.words],
+        found.before.logits,
+        found.tied.logits,
+        found.untied.logits,
+        names=(page.t("touch.before"), page.t("side.tied"), page.t("side.untied")),
+        across=page.t("touch.logit"),
+        theme=page.theme,
+    )
+    chart(page, figure, key="tying.logits")

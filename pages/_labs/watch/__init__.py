@@ -1,0 +1,1 @@
+"""What the watch page alone uses."""

@@ -1,0 +1,1 @@
+"""What every page stands on: settings, sentences, theme, links, and escaping."""

@@ -1,0 +1,45 @@
+"""The pages that there are, as their catalogs tell them."""
+
+from dataclasses import dataclass
+
+from owi_core.assets import ASSETS
+from pages._ui.base import i18n, settings
+
+ROOT = ASSETS.parent
+HOME = "home"
+
+
+@dataclass(frozen=True)
+class PageEntry:
+    """One line of the navigation, as its catalog tells it."""
+
+    name: str
+    file: str
+    title: str
+    icon: str
+    order: float
+
+
+def page_entries(lang: str) -> list[PageEntry]:
+    """Return the pages that exist and name themselves in a catalog, in their order.
+
+    One with `listed = false` is known by its address alone.
+    """
+    entries = [_entry(lang, name) for name in i18n.catalog_names(lang)]
+    return sorted((entry for entry in entries if entry), key=lambda entry: entry.order)
+
+
+def listed_entries(lang: str) -> list[PageEntry]:
+    """Return those that this server does not hide: what navigation and doors offer."""
+    hidden = settings.current().hidden
+    return [entry for entry in page_entries(lang) if entry.name not in hidden]
+
+
+def _entry(lang: str, name: str) -> PageEntry | None:
+    words = i18n.catalog(lang, name)
+    file = "app.py" if name == HOME else f"pages/{name}.py"
+    named = "page.title" in words and words.get("page.listed") != str(False)
+    if not named or not (ROOT / file).exists():
+        return None
+    order = float(words.get("page.order", "1000"))
+    return PageEntry(name, file, words["page.title"], words["page.icon"], order)

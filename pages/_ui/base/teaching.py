@@ -1,0 +1,55 @@
+"""Teaching mode: larger type and fewer controls, as the address asks for it."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from owi_core.assets import ASSETS
+from pages._ui.base import links
+
+LARGER = 1.5  # everything by half
+_STYLES = ASSETS / "components"
+
+
+@dataclass(frozen=True)
+class Teaching:
+    """What the address says: a lesson and the place in it, the view for a class, hidden controls.
+
+    said: what was chosen at each step so far, a digit or "-".
+    """
+
+    lesson: str | None = None
+    at: int = 1
+    said: str = ""
+    teach: bool = False
+    hide: bool = False
+
+    @property
+    def on(self) -> bool:
+        """Whether type is larger and what is not for a class stays away."""
+        return self.teach or self.hide or self.lesson is not None
+
+
+def asked() -> Teaching:
+    """Return what the address says."""
+    found = links.teaching(st.query_params)
+    return Teaching(
+        found.get(links.LESSON),
+        int(found.get(links.AT, "1")),
+        found.get(links.SAID, ""),
+        links.TEACH in found,
+        links.HIDE in found,
+    )
+
+
+def carried() -> dict[str, str]:
+    """Return what a change of page takes along, as the address has it."""
+    found = links.teaching(st.query_params)
+    return {name: found[name] for name in (links.TEACH, links.HIDE) if name in found}
+
+
+def style() -> str:
+    """Return what is added to the pages' style."""
+    now = asked()
+    names = [name for name, there in (("teaching", now.on), ("hidden", now.hide)) if there]
+    return "".join((_STYLES / f"{name}.css").read_text(encoding="utf-8") for name in names)

@@ -1,0 +1,1 @@
+"""What pages draw alike: charts, components, forms, verdicts, and the run panel."""

@@ -1,0 +1,40 @@
+"""A button whose every press counts, also those that come while the page is busy.
+
+Streamlit folds the presses of an ordinary button that wait for a run into one.
+"""
+
+import streamlit as st
+
+from pages._ui.base.mounting import mount
+from pages._ui.frame.frame import Frame
+
+MOST = 2**31  # whatever a browser may send
+
+
+def counting_button(
+    page: Frame, label: str, *, enabled: bool = True, main: bool = False, key: str
+) -> None:
+    """Draw the button; `presses` tells in the next run how often it was pressed."""
+    data = {
+        "label": label,
+        "enabled": enabled,
+        "main": main,
+        "taken": st.session_state.get(f"{key}.taken", 0),
+        "theme": page.theme,
+    }
+    mount("counting_button")(key=key, data=data, on_count_change=lambda: _note(key))
+
+
+def presses(key: str) -> int:
+    """Return how often a button was pressed since this was last asked."""
+    pressed = int(st.session_state.get(f"{key}.pressed", 0))
+    taken = int(st.session_state.get(f"{key}.taken", 0))
+    st.session_state[f"{key}.taken"] = max(taken, pressed)
+    return max(0, pressed - taken)
+
+
+def _note(key: str) -> None:
+    """Keep what the browser has counted: its own value goes when the page is left."""
+    count = getattr(st.session_state.get(key), "count", None)
+    if isinstance(count, int | float) and 0 <= count < MOST:
+        st.session_state[f"{key}.pressed"] = int(count)

@@ -1,0 +1,214 @@
+"""The frame every page stands in: title, navigation, language, theme, and calm failures.
+
+Each page calls `frame(NAME)` first and does so by itself: a server whose first request is a
+deep link runs that page's script alone, so nothing here may wait for app.py.
+
+What needs torch is imported where it is used: that takes seconds at a server's first request, and
+by then the title stands.
+"""
+
+import gc
+import json
+import logging
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import streamlit as st
+
+from owi_core.errors import OwiError
+from pages._ui.base import access, i18n, links, settings, shown, teaching
+from pages._ui.base.entries import HOME, PageEntry, listed_entries, page_entries
+from pages._ui.base.i18n import Translator, error_text, translator
+from pages._ui.base.mounting import mount, page_style
+from pages._ui.base.page import Frame
+from pages._ui.base.theme import current_theme
+from pages._ui.frame import report, settings_check
+from pages._ui.session import state
+
+_log = logging.getLogger(__name__)
+
+
+def frame(name: str) -> Frame:
+    """Set the page up and return its language, sentences and theme: a page's first call.
+
+    Draws the style, the sidebar and, where the catalog has `page.question` and `page.lead`,
+    the question as title and one sentence under it, or the lesson that the address names.  Opens
+    the link in the address bar; while the model is trained that a link was made with, or until a
+    lesson's question has been answered, nothing below the heading is drawn.
+    """
+    lang = language()
+    t = translator(lang, name)
+    state.remember()
+    if not access.may_open(name, st.query_params.to_dict()):
+        _nothing_here(lang)
+    course = _course(name, lang)
+    opened = state.open_link(name)
+    before = state.begin_view(name)
+    shown.begin(name)
+    st.set_page_config(
+        page_title=f"{t('page.title')} · OWI",
+        page_icon=t("page.icon"),
+        layout="wide",
+        initial_sidebar_state="collapsed" if teaching.asked().on else "auto",
+        # An entry of our own makes the menu appear, and with it the choice of light and dark.
+        menu_items={"About": t("about")},
+    )
+    st.html(f"<style>{_spoken(translator(lang, 'common'))}{page_style()}{teaching.style()}</style>")
+    with st.sidebar:
+        _sidebar(lang, translator(lang, "common"), pages=course is None)
+    page = Frame(lang=lang, t=t, theme=current_theme())
+    title = st.container(horizontal=True, horizontal_alignment="distribute", key="owi_heading")
+    if t.has("page.question"):
+        title.title(t("page.question"), anchor=False)
+    if t.has("page.lead") and course is None:
+        st.markdown(t("page.lead"))
+    from pages._ui.frame import heading
+
+    heading.draw(page, title, opened, before, course)
+    return page
+
+
+def language() -> str:
+    """Return "zh" or "en": the link's, the session's, the server's, else the browser's."""
+    asked = st.query_params.get("lang")
+    if asked not in i18n.LANGUAGES:
+        locale = (st.context.locale or "en").lower()
+        usual = settings.current().language
+        if usual == settings.AUTO:
+            usual = "zh" if locale.startswith("zh") else "en"
+        asked = st.session_state.get(state.LANGUAGE, usual)
+    st.session_state[state.LANGUAGE] = asked
+    return str(asked)
+
+
+def _nothing_here(lang: str) -> NoReturn:
+    """Say that there is no such page, whether it is hidden or asks for a token, and end it."""
+    t = translator(lang, "common")
+    st.set_page_config(page_title="OWI", page_icon=t("absent.icon"), layout="wide")
+    st.html(f"<style>{_spoken(t)}{page_style()}</style>")
+    with st.sidebar:
+        _sidebar(lang, t, pages=True)
+    st.title(t("absent.title"), anchor=False)
+    st.markdown(t("absent.about"))
+    page_link(next(entry for entry in page_entries(lang) if entry.name == HOME), lang)
+    st.stop()
+
+
+def page_link(entry: PageEntry, lang: str, label: str | None = None) -> None:
+    """Draw a link to a page that takes the language along."""
+    st.page_link(
+        entry.file,
+        label=label or entry.title,
+        icon=entry.icon,
+        query_params={"lang": lang, **teaching.carried()},
+        width="stretch",
+    )
+
+
+@contextmanager
+def guarded(lang: str) -> Iterator[None]:
+    """Turn a failure inside the block into a message; what was typed stays as it is.
+
+    An OwiError is shown as rule, value, remedy. Anything else is logged under a short number
+    and the reader is told that number, never a traceback.
+    """
+    try:
+        yield
+    except OwiError as error:
+        st.error(error_text(lang, error), icon="✋")
+    except Exception:
+        number = uuid.uuid4().hex[:6]
+        _log.exception("unexpected failure %s", number)
+        t = translator(lang, "common")
+        st.error(t.markdown("error.unexpected", number=number), icon="⚠️")
+
+
+def footer(lang: str) -> None:
+    """Offer the page's report, draw the small print under it, and end its view: its last call."""
+    from pages._ui.lessons import doors
+    from pages._ui.session import opening
+
+    opening.tell(lang)
+    state.end_view()
+    name = shown.current().name
+    if not teaching.asked().on:
+        report.offer(lang, current_theme())
+        _further(translator(lang, name))
+        doors.here(lang, name)
+        settings_check.tell(lang)
+    st.caption(translator(lang, "common")("footer"))
+    _spare_the_collector(name)
+
+
+@lru_cache(maxsize=64)
+def _spare_the_collector(_page: str) -> None:
+    """Leave what is loaded out of later garbage collections, once for each page of the server.
+
+    Streamlit collects after every run of a script, while everybody waits; going through all that
+    torch and the charts consist of takes longer than the run.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def _course(name: str, lang: str) -> Any:
+    """Return the lesson that the address names, or why there is none."""
+    if links.LESSON not in st.query_params:
+        return None
+    from pages._ui.lessons import bar
+
+    return bar.begin(name, lang)
+
+
+def _further(t: Translator) -> None:
+    """Tell, folded away, in which papers and sources a lab's subject is done."""
+    if not t.has("reading.papers"):
+        return
+    with st.expander(t("further.title"), type="compact"):
+        for place in ("papers", "pytorch", "huggingface"):
+            st.markdown(f"**{t(f'further.{place}')}** {t(f'reading.{place}')}")
+
+
+def _sidebar(lang: str, t: Translator, *, pages: bool) -> None:
+    st.html(f'<div class="owi-brand"><b>OWI</b><span>{t("brand")}</span></div>')
+    for entry in listed_entries(lang) if pages else ():
+        page_link(entry, lang)
+    st.html('<div class="owi-gap"></div>')
+    _language_switch(lang, t)
+    st.caption(t("theme_note"))
+    mount("frame")(
+        key="owi.frame",
+        data={"theme": current_theme(), "lang": {"zh": "zh-CN"}.get(lang, lang)},
+        on_theme_change=lambda: None,
+    )
+
+
+def _spoken(t: Translator) -> str:
+    """Return the words that the style sheet puts in place of Streamlit's own English ones."""
+    words = ["upload", "enter", "ctrl_enter", "system", "light", "dark", "about", "refused"]
+    said = (
+        f"--owi-say-{word}: {json.dumps(t(f'say.{word}'), ensure_ascii=False)};" for word in words
+    )
+    return f":root {{ {' '.join(said)} }}\n"
+
+
+def _language_switch(lang: str, t: Translator) -> None:
+    st.session_state[state.LANGUAGE_WIDGET] = lang
+    st.segmented_control(
+        t("language"),
+        i18n.LANGUAGES,
+        format_func=lambda code: translator(code, "common")("language_name"),
+        required=True,
+        key=state.LANGUAGE_WIDGET,
+        on_change=_take_language,
+    )
+
+
+def _take_language() -> None:
+    lang = st.session_state[state.LANGUAGE_WIDGET]
+    if lang in i18n.LANGUAGES:
+        st.session_state[state.LANGUAGE] = lang
+        st.query_params["lang"] = lang

@@ -1,0 +1,162 @@
+"""The share button and its dialog: the link to what is shown, a copy button, a code to scan."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import segno
+import streamlit as st
+
+from owi_core.checkpoints import FILE_NAME
+from owi_core.jobs.tasks import SHAREABLE
+from pages._ui.base import links
+from pages._ui.base.links import LANGUAGE, LONGEST_TEXT, RUNS, TRAINED, Recipe
+from pages._ui.base.mounting import mount
+from pages._ui.base.page import Frame
+from pages._ui.session import recipes, state
+from pages._ui.session.models import current_model, current_recipe
+from pages._ui.session.runs import Run
+from pages._ui.session.state import View, keep
+
+LONGEST_CODE = 1_200  # a code of more characters is too fine for a camera at the back of a room
+CODE_WIDTH = 380
+
+
+@dataclass(frozen=True)
+class Made:
+    """A link, and what of the view it cannot hold.
+
+    too_long: names of texts.  private: typed texts that stay here.  unfinished: a run that was
+    stopped or rests.  file: where a model lies that only its file can bring elsewhere.
+    """
+
+    link: str
+    too_long: tuple[str, ...] = ()
+    private: bool = False
+    unfinished: bool = False
+    no_recipe: bool = False
+    file: Path | None = None
+
+
+def button(page: Frame, view: View, *, ready: bool) -> None:
+    """Draw the button; once pressed, the dialog with the link to the view."""
+    label = f"🔗 {page.t('share.button')}"
+    if st.button(label, key="owi.share", disabled=not ready):
+        st.dialog(page.t("share.title"))(_dialog)(page, view)
+
+
+def link_to(view: View, lang: str, shown: Mapping[str, str] | None = None) -> Made:
+    """Return the link that shows a view again, elsewhere.
+
+    shown: how, for a class or in a lesson; as it is shown now where nothing is said.
+    """
+    runs, without = _runs(view)
+    shown = _shown_now() if shown is None else shown
+    params = [(LANGUAGE, lang), *shown.items(), *runs]
+    own = current_model() if view.own_model else None
+    recipe = current_recipe() if own else None
+    if recipe is not None:
+        params += recipes.parts(TRAINED, recipe)
+    values = dict(_values(view))
+    too_long = [name for name, text in values.items() if text is None or len(text) > LONGEST_TEXT]
+    params += [
+        (name, text) for name, text in values.items() if text is not None and name not in too_long
+    ]
+    base = st.context.url or ("/" if view.page == "home" else f"/{view.page}")
+    link, left_out = links.shortened(base, params)
+    unknown = own if recipe is None else None
+    typed = [run for run in without if run.state in SHAREABLE and run.has_model]
+    return Made(
+        link,
+        tuple(too_long + left_out),
+        private=any(state.kept_value(key, "") for key in view.private),
+        unfinished=any(run.state in ("stopped", "paused") for run in without),
+        no_recipe=unknown is not None or any(run.state in SHAREABLE for run in without),
+        file=unknown or next((run.folder for run in reversed(typed)), None),
+    )
+
+
+def _values(view: View) -> Iterator[tuple[str, str | None]]:
+    """Yield names and texts of what the page has kept; None for what no link can hold."""
+    for key, default in view.keys.items():
+        page, _, name = key.partition(".")
+        if page != view.page or key in view.private:
+            continue
+        yield name, links.written(state.kept_value(key, default), default)
+
+
+def _runs(view: View) -> tuple[list[tuple[str, str]], list[Run]]:
+    """Return the runs of a view as parameters, and the runs that have none."""
+    found: list[Recipe] = []
+    without = []
+    for _, run in sorted(view.runs.items()):
+        sharable = run.state in SHAREABLE and not run.private
+        recipe = recipes.recipe_of(run.experiment, run.params) if sharable else None
+        if recipe is None:
+            without.append(run)
+        else:
+            found = [*(each for each in found if each != recipe), recipe]
+    params = [
+        part
+        for name, recipe in zip(RUNS, found[-len(RUNS) :], strict=False)
+        for part in recipes.parts(name, recipe)
+    ]
+    return params, without
+
+
+def _shown_now() -> dict[str, str]:
+    """Return what the address says of lesson and class; what somebody has guessed stays here."""
+    now = links.teaching(st.query_params)
+    return {name: text for name, text in now.items() if name != links.SAID}
+
+
+def _choose_shown(page: Frame) -> dict[str, str]:
+    """Draw the choices for a class; return how the link will show the page."""
+    now = _shown_now()
+    for name, text in ((links.TEACH, "1"), (links.HIDE, "controls")):
+        label = page.t(f"share.{name}")
+        if st.toggle(label, key=keep(f"share.{name}_view", name in now)):
+            now[name] = text
+        else:
+            now.pop(name, None)
+    return now
+
+
+def _dialog(page: Frame, view: View) -> None:
+    t = page.t
+    st.markdown(t("share.about"))
+    made = link_to(view, page.lang, _choose_shown(page))
+    show_link(page, made.link, key="owi.share_link")
+    for name in ("private", "unfinished", "no_recipe"):
+        if getattr(made, name):
+            st.caption(t(f"share.{name}"))
+    if made.too_long:
+        shown = made.too_long[:8]
+        st.caption(t.markdown("share.too_long", names=shown, longest=links.LONGEST_LINK))
+    if made.file is not None:
+        st.download_button(
+            t("share.file"),
+            (made.file / FILE_NAME).read_bytes,
+            file_name="owi-model.safetensors",
+            mime="application/octet-stream",
+            on_click="ignore",
+            key="owi.share_file",
+        )
+    scan_code(page, made.link)
+
+
+def show_link(page: Frame, link: str, *, key: str) -> None:
+    """Draw a link with a button that copies it."""
+    names = ("copy", "copied", "copy_by_hand", "link")
+    text = {name: page.t(f"share.{name}") for name in names}
+    mount("share")(key=key, data={"link": link, "text": text, "theme": page.theme})
+
+
+def scan_code(page: Frame, link: str) -> None:
+    """Draw the code to scan from the projector."""
+    if len(link) > LONGEST_CODE:
+        st.caption(page.t("share.no_code", longest=LONGEST_CODE, length=len(link)))
+        return
+    drawn = segno.make(link, error="l", micro=False).svg_inline(scale=4, light="#ffffff")
+    with st.container(horizontal_alignment="center"), st.container(width=CODE_WIDTH):
+        st.image(drawn, caption=page.t("share.code"), width="stretch")

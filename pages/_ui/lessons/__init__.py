@@ -1,0 +1,1 @@
+"""Lessons: their files, their checks, and the bar above a lab."""

@@ -1,0 +1,1 @@
+"""What a visitor's session holds: kept values, runs, models, and readings."""

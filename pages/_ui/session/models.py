@@ -1,0 +1,83 @@
+"""The model that a session has chosen for all pages: its own, or one that comes with the app."""
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import streamlit as st
+
+from owi_core import checkpoints
+from owi_core.checkpoints import FILE_NAME, Bundle
+from owi_core.errors import ModelFileError
+from pages._ui.base.links import Recipe
+from pages._ui.session.recipes import recipe_of
+from pages._ui.session.seat import seat
+
+CURRENT_MODEL = "current_model"
+_RECIPE = "current_recipe"
+
+
+def current_model() -> Path | None:
+    """The folder of the session's chosen model; None when there is none, or not any more."""
+    folder = st.session_state.get(CURRENT_MODEL)
+    if folder is None:
+        return None
+    seat()  # who uses a model is there: after a mended connection its folder must not go
+    if not (Path(folder) / FILE_NAME).is_file():
+        return None
+    return Path(folder)
+
+
+def use_model(folder: Path, session_folder: Path) -> Path:
+    """Choose a model for all pages.
+
+    It is copied to where only the session's end deletes it: a run's folder may go earlier.
+    """
+    data = (folder / FILE_NAME).read_bytes()
+    chosen = _choose(data, session_folder)
+    st.session_state[_RECIPE] = _recipe(checkpoints.load(chosen))
+    return chosen
+
+
+def current_recipe() -> Recipe | None:
+    """Return what makes the chosen model again; None where nobody here knows.
+
+    So it is with a model that was brought along, was stopped half-way, or has read what somebody
+    typed.
+    """
+    found: Recipe | None = st.session_state.get(_RECIPE) if current_model() else None
+    return found
+
+
+def use_uploaded(data: bytes, session_folder: Path) -> Bundle:
+    """Choose a model that was brought along; raises ModelFileError when it is none."""
+    bundle = checkpoints.from_bytes(data)
+    _choose(data, session_folder)
+    return bundle
+
+
+def forget_model() -> None:
+    """Go back to the models that come with the app."""
+    st.session_state.pop(CURRENT_MODEL, None)
+
+
+def _recipe(bundle: Bundle) -> Recipe | None:
+    note = bundle.note
+    if note.get("private") or "result" not in note:
+        return None
+    return recipe_of(str(note["experiment"]), note["params"])
+
+
+def _choose(data: bytes, session_folder: Path) -> Path:
+    folder = session_folder / f"model-{hashlib.sha256(data).hexdigest()[:16]}"
+    old = current_model()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / FILE_NAME).write_bytes(data)
+    except OSError as error:
+        raise ModelFileError("model_not_saved") from error
+    if old is not None and old != folder:
+        shutil.rmtree(old, ignore_errors=True)
+    st.session_state[CURRENT_MODEL] = str(folder)
+    st.session_state[_RECIPE] = None
+    return folder

@@ -1,0 +1,121 @@
+"""A page opened by a link: its runs and its model are made again, and what was ignored is told."""
+
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+
+from owi_core.errors import RunError
+from owi_core.jobs.tasks import ENDED
+from pages._ui.base.i18n import Translator, translator
+from pages._ui.base.links import TRAINED, Recipe
+from pages._ui.session import models, state
+from pages._ui.session.recipes import params_of
+from pages._ui.session.runs import Run
+from pages._ui.session.seat import seat
+from pages._ui.session.state import Opened
+
+MOST_NAMES, LONGEST_NAME = 8, 40
+
+
+def start_runs(experiments: Collection[str]) -> None:
+    """Start the runs of these experiments that the page's link names, or share their results."""
+    opened = state.opened_link(state.current_view().page)
+    for name, recipe in opened.link.runs.items() if opened else ():
+        if recipe.experiment in experiments:
+            opened.claimed.add(name)
+            _run_of(opened, name, recipe)
+
+
+def show_runs(runs: Iterable[Run]) -> None:
+    """Note which runs the page shows."""
+    state.current_view().runs.update({run.id: run for run in runs})
+
+
+def model_under_way(opened: Opened | None) -> Run | None:
+    """Return the run that makes the link's model while it is to be waited for.
+
+    Once it has ended, its model is the one for all pages.
+    """
+    if opened is None or opened.settled or opened.link.trained is None:
+        return None
+    recipe = opened.link.trained
+    if models.current_recipe() == recipe:
+        opened.settled = True
+        return None
+    run = _run_of(opened, TRAINED, recipe)
+    if run is not None and run.state not in ENDED:
+        return run
+    opened.settled = True
+    if run is None or run.state != "finished" or not run.has_model:
+        opened.refused[TRAINED] = None
+    else:
+        models.use_model(run.folder, seat().folder)
+    return None
+
+
+def give_up_model(opened: Opened) -> None:
+    """Show the page without the link's model."""
+    opened.settled = True
+    opened.refused[TRAINED] = None
+
+
+def tell(lang: str) -> None:
+    """Say, in one line under the title, what became of the link that opened the page."""
+    view = state.current_view()
+    opened = state.opened_link(view.page)
+    if opened is None or view.line is None:
+        return
+    told = _told(translator(lang, "common"), opened)
+    if told:
+        view.line.caption("🔗 " + " ".join(told))
+
+
+def _run_of(opened: Opened, name: str, recipe: Recipe) -> Run | None:
+    """Return the run of a link's recipe, submitted as soon as it may be; None if it cannot be."""
+    if name in opened.runs or name in opened.refused:
+        return opened.runs.get(name)
+    params = params_of(recipe)
+    if params is None:
+        opened.refused[name] = None
+        return None
+    with suppress(RunError):  # too many at once: the next time
+        opened.runs[name] = seat().submit(recipe.experiment, params)
+    return opened.runs.get(name)
+
+
+def _told(t: Translator, opened: Opened) -> list[str]:
+    link = opened.link
+    told = []
+    if link.foreign:
+        told.append(t.markdown("share.other_version", version=_cut(link.version)))
+    if link.cut:
+        told.append(t("share.cut"))
+    for name, run in opened.runs.items():
+        if name not in opened.refused:
+            told.append(t(_about(name, run)))
+    ignored = _ignored(opened)
+    if ignored:
+        names = [_cut(name) for name in ignored[:MOST_NAMES]]
+        more = len(ignored) - len(names)
+        told.append(t.markdown("share.ignored", names=names))
+        if more > 0:
+            told.append(t("share.ignored_more", count=more))
+    return list(dict.fromkeys(told))
+
+
+def _about(name: str, run: Run) -> str:
+    kind = "model" if name == TRAINED else "run"
+    if run.state not in ENDED:
+        return f"share.{kind}_under_way"
+    return f"share.{kind}_stored" if run.shared else f"share.{kind}_again"
+
+
+def _ignored(opened: Opened) -> list[str]:
+    names = dict(opened.refused)
+    names |= dict.fromkeys(name for name in opened.link.runs if name not in opened.claimed)
+    if not opened.under_way:  # else a result may ask for it
+        names |= dict.fromkeys(opened.waiting)
+    return list(names)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"

@@ -1,0 +1,303 @@
+"""What a session remembers: values that outlive a change of page, and those that a link brings.
+
+Streamlit forgets the widgets of a page that is left. What must stay is held a second time
+under `kept`, copied at the start of every run and given back when the widget is drawn again.
+At first sight a value comes from the link by which the page was opened. Keys are `page.name`;
+links call the same thing `name`.
+"""
+
+import time
+import uuid
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from owi_core.jobs.tasks import ENDED
+from pages._ui.base import links
+from pages._ui.base.links import Limits, Link, MisfitError
+from pages._ui.session.runs import Run
+
+T = TypeVar("T")
+
+LANGUAGE = "owi.language"
+LANGUAGE_WIDGET = "owi.language_widget"
+SESSION_ID = "owi.session_id"
+_KEPT = "owi.kept"
+_LINKS = "owi.links"
+_VIEW, _SHOWN, _ARRIVED = "owi.view", "owi.shown", "owi.arrived"
+# After which even a slow phone has built what a page consists of.
+BUILT_SECONDS = 15.0
+
+
+@dataclass
+class Opened:
+    """A link that a page was opened by, and what has become of it.
+
+    waiting: what no part of the page has asked for yet.  refused: names of what did not fit.
+    claimed: names of runs that belong on this page.  runs: those that were started here.
+    early: something did not fit while a run was under way, and may fit when it has ended.
+    """
+
+    address: tuple[tuple[str, str], ...]
+    link: Link
+    waiting: dict[str, str]
+    refused: dict[str, None] = field(default_factory=dict)
+    claimed: set[str] = field(default_factory=set)
+    runs: dict[str, Run] = field(default_factory=dict)
+    settled: bool = False  # its trained model is in use, or was given up
+    early: bool = False
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a run that it named has not ended yet."""
+        return any(run.state not in ENDED for run in self.runs.values())
+
+
+@dataclass
+class View:
+    """What a page has shown since it began: its keys with their defaults and limits, its runs."""
+
+    page: str = ""
+    keys: dict[str, Any] = field(default_factory=dict)
+    limits: dict[str, Limits] = field(default_factory=dict)
+    private: set[str] = field(default_factory=set)
+    runs: dict[int, Run] = field(default_factory=dict)
+    own_model: bool = False
+    line: Any = None  # where the page tells what became of its link
+    drawn: set[str] = field(default_factory=set)  # keys of a run that came to its end
+    ended: float = 0.0
+
+
+def keep(
+    key: str,
+    default: Any,
+    *,
+    among: Sequence[Any] | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    private: bool = False,
+) -> str:
+    """Return `key` for a widget whose value survives page changes; `default` on first sight.
+
+    Use as `st.text_area(label, key=keep("rows.a", "…"))` and give the widget no value of its own.
+    among, or low and high (the length of a text): what the widget takes; a value that does not
+    fit is brought to the nearest that does.  private: never part of a link.
+    """
+    assert _name(key).partition(".")[0] not in links.RESERVED, key
+    limits = Limits(among, low, high)
+    value = _value(key, default, limits, private)
+    asked = _waiting(key)
+    if asked is not None:
+        del asked[_name(key)]
+    shown = st.session_state.get(key, _NOTHING)
+    if type(shown) is not type(value) or shown != value:
+        set_kept(key, value)
+    elif not _has_arrived(key):
+        st.session_state[key] = value
+    _kept()[key] = value
+    view = current_view()
+    view.keys[key], view.limits[key] = default, limits
+    if private:
+        view.private.add(key)
+    return key
+
+
+def held(key: str, default: T, **limits: Any) -> T:
+    """Return the value kept under `key`, for what has no widget; see `keep`."""
+    value: T = st.session_state[keep(key, default, **limits)]
+    return value
+
+
+def kept_value(key: str, default: T, **limits: Any) -> T:
+    """Return the value kept under `key`, also where its widget is not on this page.
+
+    It is of the default's kind and within the limits, whatever a link says; see `keep`.
+    """
+    value: T = _value(key, default, Limits(**limits), private=False)
+    return value
+
+
+def set_kept(key: str, value: Any) -> None:
+    """Set a kept value; before the widget of that key is drawn, or in a callback."""
+    st.session_state[key] = value
+    _kept()[key] = value
+    for arrived in (_arrived(), st.session_state.get(_SHOWN, View()).drawn):
+        arrived.discard(key)
+
+
+def is_new(key: str) -> bool:
+    """Whether nothing is kept under `key` yet; a link may have something for it."""
+    return key not in st.session_state and key not in _kept()
+
+
+def linked(key: str) -> bool:
+    """Whether the link has a value for `key` that nobody has asked for yet."""
+    return _waiting(key) is not None
+
+
+def renew(stamp_key: str, stamp: Any, *keys: str) -> None:
+    """Forget the values of `keys` once they belong to something else than they were chosen for.
+
+    What a link, or an earlier visit, has brought stays at first sight of a stamp.
+    """
+    before = st.session_state.get(stamp_key, _NOTHING)
+    st.session_state[stamp_key] = stamp
+    if before is not _NOTHING and before != stamp:
+        for key in keys:
+            forget(key)
+
+
+def forget(key: str) -> None:
+    """Go back to the default of a kept value; before its widget is drawn, or in a callback."""
+    st.session_state.pop(key, None)
+    _kept().pop(key, None)
+
+
+def remember() -> None:
+    """Copy what the widgets hold now; the frame calls it at the start of each run."""
+    _note_arrivals()
+    kept = _kept()
+    for key in kept:
+        if key in st.session_state:
+            kept[key] = st.session_state[key]
+
+
+def open_link(page: str) -> Opened | None:
+    """Take the link in the address bar if this page was not opened by it yet; return it.
+
+    Whatever the page held makes way for what the link says.
+    """
+    params = {name: text for name, text in st.query_params.items() if name != links.LANGUAGE}
+    opened: MutableMapping[str, Opened] = st.session_state.setdefault(_LINKS, {})
+    # What was said in a lesson changes nothing on the page; another step of it shows another view.
+    address = tuple((name, text) for name, text in params.items() if name != links.SAID)
+    if not address:
+        return None
+    if page not in opened or opened[page].address != address:
+        link = links.read(params)
+        opened[page] = Opened(address, link, dict(link.values), dict.fromkeys(link.ignored))
+        _clear(page)
+    found = opened[page]
+    if found.early and not found.under_way:
+        found.early, found.waiting = False, dict(found.link.values)
+        found.refused = {name: None for name in found.refused if name not in found.waiting}
+        _clear(page)
+    return found
+
+
+def opened_link(page: str) -> Opened | None:
+    """Return the link that a page was opened by last."""
+    found: Opened | None = st.session_state.get(_LINKS, {}).get(page)
+    return found
+
+
+def forget_link(page: str) -> None:
+    """Let a page be opened anew by the very link that has opened it before."""
+    st.session_state.get(_LINKS, {}).pop(page, None)
+
+
+def current_view() -> View:
+    """Return what the page has shown so far."""
+    view: View = st.session_state.setdefault(_VIEW, View())
+    return view
+
+
+def begin_view(page: str) -> View:
+    """Start a page's view anew; return the one that was shown before, as whole as it ever was."""
+    before = [st.session_state.get(_SHOWN), current_view(), View(page)]
+    st.session_state[_VIEW] = View(page)
+    return next(view for view in before if view is not None and view.page == page)
+
+
+def end_view() -> None:
+    """Note that the page has been drawn to its end: a click may come before that."""
+    view = current_view()
+    view.drawn, view.ended = set(view.keys), time.monotonic()
+    st.session_state[_SHOWN] = view
+
+
+def session_id() -> str:
+    """Return an id of this session, the same at every run and on every page."""
+    if SESSION_ID not in st.session_state:
+        st.session_state[SESSION_ID] = uuid.uuid4().hex
+    return str(st.session_state[SESSION_ID])
+
+
+class _Nothing:
+    """No value at all, where None is one."""
+
+
+_NOTHING = _Nothing()
+
+
+def _value(key: str, default: Any, limits: Limits, private: bool) -> Any:
+    for place in (st.session_state, _kept()):
+        if key in place:
+            return links.nearest(place[key], default, limits)
+    asked = _waiting(key)
+    if asked is not None:
+        try:
+            if private:
+                raise MisfitError(key)
+            return links.fitted(links.parse(asked[_name(key)], default), default, limits)
+        except MisfitError:
+            opened: Opened = st.session_state[_LINKS][_page(key)]
+            opened.refused[_name(key)] = None
+            opened.early |= opened.under_way
+    return links.nearest(default, default, limits)
+
+
+def _clear(page: str) -> None:
+    for key in [*st.session_state, *_kept()]:
+        if isinstance(key, str) and key.startswith(f"{page}."):
+            forget(key)
+
+
+def _has_arrived(key: str) -> bool:
+    """Whether the browser knows the value of a widget.
+
+    Streamlit sends a value that was set here with the run that set it, and never again. When
+    another run follows before the browser has built the field, nothing is in it, and that comes
+    back as if somebody had emptied it.
+    """
+    _note_arrivals()
+    return key in _arrived()
+
+
+def _note_arrivals() -> None:
+    """Take a page for built that somebody has used, or that has stood there long enough."""
+    shown: View | None = st.session_state.get(_SHOWN)
+    if shown is None or not shown.drawn:
+        return
+    state = st.session_state
+    used = any(key in state and state[key] != value for key, value in _kept().items())
+    if used or time.monotonic() - shown.ended > BUILT_SECONDS:
+        _arrived().update(shown.drawn)
+        shown.drawn = set()
+
+
+def _arrived() -> set[str]:
+    arrived: set[str] = st.session_state.setdefault(_ARRIVED, set())
+    return arrived
+
+
+def _waiting(key: str) -> dict[str, str] | None:
+    opened = opened_link(_page(key))
+    return opened.waiting if opened and _name(key) in opened.waiting else None
+
+
+def _page(key: str) -> str:
+    return key.partition(".")[0]
+
+
+def _name(key: str) -> str:
+    return key.partition(".")[2]
+
+
+def _kept() -> MutableMapping[str, Any]:
+    if _KEPT not in st.session_state:
+        st.session_state[_KEPT] = {}
+    kept: MutableMapping[str, Any] = st.session_state[_KEPT]
+    return kept
