@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pages._ui.entries import page_entries
+from pages._ui.base.entries import page_entries
 from tests.bench.clicks import LONG_RUN, chromium
 from tests.browser.browsing import ROOT, serving, settled
 

@@ -17,7 +17,7 @@ from typing import Any
 import streamlit.hello
 from playwright.sync_api import Browser, sync_playwright
 
-from pages._ui.entries import HOME, page_entries
+from pages._ui.base.entries import HOME, page_entries
 from tests.browser.browsing import ROOT, Server, serving
 
 NAME = "start"

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from owi_core.figures.theme import contrast
-from pages._ui.frame import page_entries
+from pages._ui.frame.frame import page_entries
 from tests.browser.axe import Finding, axe_script, grave
 from tests.browser.browsing import APPS, Look, Server, at_rest, serving, settled, slow_but
 

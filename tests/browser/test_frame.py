@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages._ui.frame import PageEntry, page_entries
+from pages._ui.frame.frame import PageEntry, page_entries
 from tests.browser.browsing import (
     EVERY_TWO,
     LOOKS,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from pages._ui.lesson_bar import measured
-from pages._ui.lessons import lesson
+from pages._ui.lessons.bar import measured
+from pages._ui.lessons.catalog import lesson
 from tests.browser.browsing import ROOT, Look, Server, at_rest, serving, settled, take_shot
 
 Open = Callable[..., Page]

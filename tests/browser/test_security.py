@@ -51,14 +51,14 @@ def test_a_file_without_the_token_of_the_page_is_refused(address: str) -> None:
     [
         "/static/../app.py",
         "/app/static/../../README.md",
-        "/media/../owi_core/worker.py",
+        "/media/../owi_core/jobs/worker.py",
         "/%2e%2e/%2e%2e/etc/passwd",
         "/component/../pyproject.toml",
     ],
 )
 def test_no_address_leads_to_a_file_of_the_server(address: str, path: str) -> None:
     _, _, found = answer(address, "GET", path)
-    for file in ("app.py", "README.md", "owi_core/worker.py", "pyproject.toml"):
+    for file in ("app.py", "README.md", "owi_core/jobs/worker.py", "pyproject.toml"):
         assert (ROOT / file).read_bytes()[:60] not in found
     assert b"root:" not in found
 

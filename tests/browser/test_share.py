@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from pages._ui.frame import page_entries
+from pages._ui.frame.frame import page_entries
 from tests.browser.browsing import ROOT, Look, Server, serving, settled, slow_but, take_shot
 from tests.browser.test_step import typed
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from owi_core import masks
 from owi_core.attention import MultiHeadAttention, attention_pattern, attention_scores
-from tests.core.conftest import (
+from tests.tiny import (
     BATCH,
     D_HEAD,
     D_MODEL,

@@ -27,7 +27,7 @@ from owi_core.checkpoints import (
     to_bytes,
 )
 from owi_core.errors import ModelFileError
-from tests.core.conftest import (
+from tests.tiny import (
     character_bundle,
     global_generator_untouched,
     refused,

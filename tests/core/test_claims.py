@@ -14,7 +14,7 @@ import torch
 from owi_core.checkpoints import shipped, shipped_names
 from owi_core.events import Finished
 from owi_core.experiments import find, language, parse_params, pronoun
-from owi_core.experiments.base import command
+from owi_core.experiments._kit.params import command
 from owi_core.gallery import READY_PAIRS, ReadyPair
 from owi_core.readings import Reading, read
 

@@ -16,7 +16,7 @@ from owi_core.assets import ASSETS
 from owi_core.checkpoints import load, save, to_bytes
 from owi_core.errors import SettingError, TextError
 from owi_core.experiments import EXPERIMENTS, parameters
-from tests.core.conftest import character_bundle, word_bundle
+from tests.tiny import character_bundle, word_bundle
 
 TEXT = "小明把苹果放在桌子上，小红拿走了它"
 SMALL = ("d_model=8", "n_head=2", "d_mlp=8", "n_layer=1", "batch_size=4", "steps=2")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from owi_core.config import ModelConfig, SamplingConfig, TrainConfig
 from owi_core.errors import OwiError, SettingError
-from tests.core.conftest import refused, tiny_config
+from tests.tiny import refused, tiny_config
 
 GROUPS = (tiny_config(), TrainConfig(), SamplingConfig())
 

@@ -25,7 +25,7 @@ from owi_core.events import (
     from_json,
     to_json,
 )
-from tests.core.conftest import refused
+from tests.tiny import refused
 
 EXAMPLES = (
     Started("pronoun", {"seed": 0, "watch": "它\n她"}, "a1", 7, 11),

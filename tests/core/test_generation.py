@@ -22,7 +22,7 @@ from owi_core.generation import (
 )
 from owi_core.model import Transformer
 from owi_core.probes.cache import cached_logits, recomputed_logits, relative_difference
-from tests.core.conftest import (
+from tests.tiny import (
     VOCABULARY,
     global_generator_untouched,
     refused,

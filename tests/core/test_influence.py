@@ -19,7 +19,7 @@ from owi_core.probes.influence import (
     mixing_change,
 )
 from owi_core.probes.leakage import gradient_matrix
-from tests.core.conftest import VOCABULARY, refused, rng, some_ids
+from tests.tiny import VOCABULARY, refused, rng, some_ids
 
 T, WIDTH = 11, 20
 PLAN = Plan(VOCABULARY, block_size=T, conv_layers=2, kernel=3, n_head=5)

@@ -3,7 +3,7 @@
 import torch
 
 from owi_core import masks
-from tests.core.conftest import refused
+from tests.tiny import refused
 
 
 def picture(*lines: str) -> list[list[bool]]:

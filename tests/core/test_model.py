@@ -13,7 +13,7 @@ from torch import Tensor
 from owi_core import masks
 from owi_core.config import ModelConfig
 from owi_core.model import Block, Transformer, sinusoidal_positions
-from tests.core.conftest import (
+from tests.tiny import (
     BATCH,
     D_HEAD,
     D_MODEL,

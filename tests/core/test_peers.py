@@ -8,7 +8,7 @@ from owi_core import peers
 from owi_core.config import PeerConfig
 from owi_core.errors import SettingError
 from owi_core.peers import CAUSAL, KINDS, Plan
-from tests.core.conftest import VOCABULARY, global_generator_untouched, rng, some_ids
+from tests.tiny import VOCABULARY, global_generator_untouched, rng, some_ids
 
 B, T, WIDTH = 3, 11, 20
 PLAN = Plan(VOCABULARY, block_size=T, conv_layers=2, kernel=3, n_head=5)

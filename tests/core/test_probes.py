@@ -24,7 +24,7 @@ from owi_core.probes.leakage import loss_floor_nats, prefix_only_loss_nats
 from owi_core.probes.rows import entropy_nats, rollout
 from owi_core.probes.storage import tied_storage
 from owi_core.training import loss_nats, windows
-from tests.core.conftest import HEADS, LAYERS, QUERIES, refused, some_ids, tiny_model
+from tests.tiny import HEADS, LAYERS, QUERIES, refused, some_ids, tiny_model
 
 IDS = some_ids(QUERIES).tolist()
 READ_AT, TARGET = 8, 3

@@ -24,7 +24,7 @@ from owi_core.gallery import (
 from owi_core.probes.knockout import Edge, knock_out_nats
 from owi_core.readings import Comparison, Reading, read
 from owi_core.tokenizer import CharTokenizer, WordTokenizer
-from tests.core.conftest import character_bundle, refused, sentences_of, word_bundle
+from tests.tiny import character_bundle, refused, sentences_of, word_bundle
 
 TEXT = "小明把苹果放在桌子上，小红拿走了它"
 STREET = "The animal didn't cross the street because it was too tired."

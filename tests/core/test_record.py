@@ -9,7 +9,7 @@ import pytest
 
 from owi_core.errors import ModelFileError
 from owi_core.record import AttentionRecord
-from tests.core.conftest import refused
+from tests.tiny import refused
 
 L, H, T_Q, T_K, D = 2, 3, 5, 7, 11
 

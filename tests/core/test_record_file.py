@@ -17,7 +17,7 @@ from owi_core.checkpoints import MAX_UPLOAD_BYTES, shipped, to_bytes
 from owi_core.errors import ModelFileError
 from owi_core.readings import MAX_TOKENS, read
 from owi_core.record_file import LONGEST_LABEL, SavedRecord, from_bytes, saved
-from tests.core.conftest import refused, word_bundle
+from tests.tiny import refused, word_bundle
 
 TEXT = "小明把苹果放在桌子上，小红拿走了它"
 READING = read(word_bundle(), TEXT)

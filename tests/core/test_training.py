@@ -24,7 +24,7 @@ from owi_core.training import (
     lr_factor,
     windows,
 )
-from tests.core.conftest import (
+from tests.tiny import (
     VOCABULARY,
     global_generator_untouched,
     refused,

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from pages._ui.jobs import JobManager
-from pages._ui.limits import Limits
-from pages._ui.worker_process import start_python
+from owi_core.jobs.limits import Limits
+from owi_core.jobs.manager import JobManager
+from owi_core.jobs.worker_process import start_python
 
 Make = Callable[..., JobManager]
 

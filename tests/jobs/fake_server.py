@@ -3,8 +3,8 @@
 import sys
 import time
 
-from pages._ui.jobs import JobManager
-from pages._ui.limits import Limits
+from owi_core.jobs.limits import Limits
+from owi_core.jobs.manager import JobManager
 from tests.jobs.conftest import plain_recipe, start_fake_worker
 
 if __name__ == "__main__":

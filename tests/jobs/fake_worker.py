@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from owi_core import worker
 from owi_core.errors import SettingError
 from owi_core.events import (
     Control,
@@ -24,6 +23,7 @@ from owi_core.events import (
     StepDone,
     Stopped,
 )
+from owi_core.jobs import worker
 
 
 @dataclass(frozen=True)

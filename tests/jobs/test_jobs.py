@@ -9,12 +9,12 @@ import pytest
 
 from owi_core.errors import RunError
 from owi_core.events import Evaluated, Finished, Snapshot, StepDone
-from owi_core.worker import Caps
-from pages._ui import worker_process
-from pages._ui.jobs import JobManager
-from pages._ui.limits import Limits
-from pages._ui.runs import Run
-from pages._ui.worker_process import start_python
+from owi_core.jobs import worker_process
+from owi_core.jobs.limits import Limits
+from owi_core.jobs.manager import JobManager
+from owi_core.jobs.worker import Caps
+from owi_core.jobs.worker_process import start_python
+from pages._ui.session.runs import Run
 from tests.jobs.conftest import Make, is_alive, until
 
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from owi_core.events import StepDone
-from pages._ui import watching
-from pages._ui.jobs import JobManager
-from pages._ui.runs import Run
-from pages._ui.watching import LENGTH, LETTERS, Register, plain
+from owi_core.jobs import watching
+from owi_core.jobs.manager import JobManager
+from owi_core.jobs.watching import LENGTH, LETTERS, Register, plain
+from pages._ui.session.runs import Run
 from tests.jobs.conftest import Make
 from tests.jobs.test_jobs import at_gate, submit
 

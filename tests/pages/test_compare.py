@@ -13,11 +13,11 @@ from owi_core import record_file
 from owi_core.checkpoints import shipped
 from owi_core.readings import read
 from owi_core.record_file import SavedRecord, saved
-from pages._ui.compare_form import EXAMPLE
-from pages._ui.compare_view import difference_code, model_line
-from pages._ui.i18n import catalog
-from tests.core.conftest import word_bundle
-from tests.pages.pages_under_test import calm, opened, told
+from pages._labs.compare.form import EXAMPLE
+from pages._labs.compare.view import difference_code, model_line
+from pages._ui.base.i18n import catalog
+from tests.pages_under_test import calm, opened, told
+from tests.tiny import word_bundle
 
 A, B = "小明把苹果放在桌子上，小红拿走了它", "小明把杯子放在桌子上，小红拿走了它"
 WORDS = {lang: catalog(lang, "compare") for lang in ("zh", "en")}
@@ -159,7 +159,7 @@ def test_the_code_beside_the_difference_draws_the_same(
 
 
 def test_the_rows_page_gives_both_records_and_keeps_the_name_out_of_links() -> None:
-    from tests.pages.pages_under_test import shared_link
+    from tests.pages_under_test import shared_link
 
     app = opened("rows")
     app.session_state["rows.take"] = True

@@ -8,17 +8,17 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from owi_core.events import Finished
-from owi_core.experiments import connections, connections_tasks
-from owi_core.experiments.base import parameters
-from owi_core.experiments.connections import Params
-from owi_core.experiments.connections_maps import LINEAR, words_of
+from owi_core.experiments import connections
+from owi_core.experiments._kit.params import parameters
+from owi_core.experiments.connections import Params, tasks
+from owi_core.experiments.connections.maps import LINEAR, words_of
+from owi_core.jobs.tasks import ENDED
 from owi_core.peers import CAUSAL, KINDS
-from pages._ui import seat
-from pages._ui.connections_form import NUMBERS, is_own
-from pages._ui.connections_table import COLUMNS
-from pages._ui.i18n import catalog
-from pages._ui.tasks import ENDED
-from tests.pages.pages_under_test import opened, told
+from pages._labs.connections.form import NUMBERS, is_own
+from pages._labs.connections.table import COLUMNS
+from pages._ui.base.i18n import catalog
+from pages._ui.session import seat
+from tests.pages_under_test import opened, told
 
 LANGUAGES = pytest.mark.parametrize("lang", ["zh", "en"])
 
@@ -37,9 +37,9 @@ def measured() -> dict[str, Any]:
     """A small result of every training, as a session holds it after its runs."""
     found = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connections_tasks, "DATA_STEPS", 2)
-        patch.setattr(connections_tasks, "N_TRAIN", 64)
-        patch.setattr(connections_tasks, "TIMED_LENGTHS", (4, 8))
+        patch.setattr(tasks, "DATA_STEPS", 2)
+        patch.setattr(tasks, "N_TRAIN", 64)
+        patch.setattr(tasks, "TIMED_LENGTHS", (4, 8))
         for part in ("recall", "data", "time"):
             params = Params(part=part, steps=2, longest=16, width=8, batch_size=2)
             *_, finished = connections.run(params)

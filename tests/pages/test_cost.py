@@ -5,14 +5,16 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from owi_core.experiments import cost, cost_ranges, cost_time
-from owi_core.experiments.base import parameters
-from pages._ui import cost_form, seat
-from pages._ui.cost_code import run_code
-from pages._ui.i18n import catalog
-from pages._ui.runs import Run
-from pages._ui.tasks import ENDED
-from tests.pages.pages_under_test import opened, told
+from owi_core.experiments import cost
+from owi_core.experiments._kit.params import parameters
+from owi_core.experiments.cost import ranges, time
+from owi_core.jobs.tasks import ENDED
+from pages._labs.cost import form
+from pages._labs.cost.code import run_code
+from pages._ui.base.i18n import catalog
+from pages._ui.session import seat
+from pages._ui.session.runs import Run
+from tests.pages_under_test import opened, told
 
 SMALL = {
     "time": {"length": 32, "d_model": 8, "n_layer": 1, "cap_seconds": 0.3},
@@ -52,10 +54,10 @@ def test_every_setting_kind_part_and_verdict_is_named(lang: str) -> None:
     known = {p.name for p in parameters(cost.Params)}
     for part in cost.PARTS:
         assert f"part.{part}.title" in words
-        assert set(cost_form.SETTINGS[part]) <= known
-        for name in cost_form.SETTINGS[part]:
+        assert set(form.SETTINGS[part]) <= known
+        for name in form.SETTINGS[part]:
             assert f"setting.{name}" in words
-    for kind in (*cost_time.KINDS, *cost_ranges.KINDS):
+    for kind in (*time.KINDS, *ranges.KINDS):
         assert f"kind.{kind}" in words
 
 

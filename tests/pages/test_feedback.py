@@ -13,11 +13,11 @@ from owi_core.config import SamplingConfig
 from owi_core.corpora import character_text
 from owi_core.experiments.feedback import Params
 from owi_core.generation import draw, foresee, uniforms
-from pages._ui import seat
-from pages._ui.feedback_cost import repeated_lines, run_code
-from pages._ui.feedback_lab import TREE
-from pages._ui.feedback_next import N_ROWS, rows_of
-from pages._ui.feedback_tree import (
+from owi_core.jobs.tasks import ENDED
+from pages._labs.feedback.cost import repeated_lines, run_code
+from pages._labs.feedback.lab import TREE
+from pages._labs.feedback.next import N_ROWS, rows_of
+from pages._labs.feedback.tree import (
     MAX_BRANCHES,
     MAX_TOKENS,
     Token,
@@ -29,9 +29,9 @@ from pages._ui.feedback_tree import (
     shared_length,
     step,
 )
-from pages._ui.i18n import catalog
-from pages._ui.tasks import ENDED
-from tests.pages.pages_under_test import opened, told
+from pages._ui.base.i18n import catalog
+from pages._ui.session import seat
+from tests.pages_under_test import opened, told
 
 PROMPT = "feedback.prompt.language"
 shipped_once = cache(lambda: shipped("language"))

@@ -5,10 +5,10 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from owi_core.demos import DEMOS, Demo
-from pages._ui import links
-from pages._ui.gallery_view import KEY, parameters
-from pages._ui.i18n import translator
-from tests.pages.pages_under_test import calm, component_data, kept_by, opened
+from pages._labs.home.gallery import KEY, parameters
+from pages._ui.base import links
+from pages._ui.base.i18n import translator
+from tests.pages_under_test import calm, component_data, kept_by, opened
 
 LANGUAGES = pytest.mark.parametrize("lang", ["zh", "en"])
 

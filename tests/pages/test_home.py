@@ -5,9 +5,9 @@ import pytest
 from owi_core.checkpoints import shipped
 from owi_core.gallery import READY_PAIRS
 from owi_core.readings import read
-from pages._ui.frame import page_entries
-from pages._ui.i18n import translator
-from tests.pages.pages_under_test import opened, told
+from pages._ui.base.i18n import translator
+from pages._ui.frame.frame import page_entries
+from tests.pages_under_test import opened, told
 
 PAIR = READY_PAIRS[0]
 

@@ -9,15 +9,15 @@ from streamlit.testing.v1 import AppTest
 
 from owi_core.events import Finished
 from owi_core.experiments import masking
-from owi_core.experiments.base import parameters
-from owi_core.experiments.wrong_masks import CAUGHT_BY
-from pages._ui import seat
-from pages._ui.i18n import catalog
-from pages._ui.masking_code import OWN_FILE, run_code
-from pages._ui.masking_form import is_private
-from pages._ui.runs import Run
-from pages._ui.tasks import ENDED
-from tests.pages.pages_under_test import opened, told
+from owi_core.experiments._kit.params import parameters
+from owi_core.experiments.faults.masks import CAUGHT_BY
+from owi_core.jobs.tasks import ENDED
+from pages._labs.masking.code import OWN_FILE, run_code
+from pages._labs.masking.form import is_private
+from pages._ui.base.i18n import catalog
+from pages._ui.session import seat
+from pages._ui.session.runs import Run
+from tests.pages_under_test import opened, told
 
 HIDDEN = {"own_text"}
 

@@ -13,18 +13,20 @@ from streamlit.testing.v1 import AppTest
 from owi_core import checkpoints
 from owi_core.checkpoints import shipped
 from owi_core.errors import OwiError
-from owi_core.experiments import altered, wrong_residual
+from owi_core.experiments import altered
 from owi_core.experiments.altered import Altered
+from owi_core.experiments.faults import residual
 from owi_core.experiments.projection import AGAINST
+from owi_core.jobs.tasks import ENDED
 from owi_core.probes.contributions import Kind
 from owi_core.readings import read
-from pages._ui import projection_faults, projection_training, projection_view, seat
-from pages._ui.i18n import catalog
-from pages._ui.projection_code import cut_code, parts_code
-from pages._ui.reading import bundle_of
-from pages._ui.tasks import ENDED
-from tests.core.conftest import word_bundle
-from tests.pages.pages_under_test import opened, told
+from pages._labs.projection import faults, training, view
+from pages._labs.projection.code import cut_code, parts_code
+from pages._ui.base.i18n import catalog
+from pages._ui.session import seat
+from pages._ui.session.reading import bundle_of
+from tests.pages_under_test import opened, told
+from tests.tiny import word_bundle
 
 APPLE = "小明把苹果放在桌子上，小红拿走了它"
 SWAP = shipped("swap")
@@ -62,7 +64,7 @@ def test_every_word_that_the_page_may_need_is_in_the_catalog(lang: str) -> None:
     words = catalog(lang, "projection")
     needed = [f"sharing.{how}" for how in SHARING]
     needed += [f"side.{name}" for name in ("with_projection", *AGAINST)]
-    needed += [f"{k}.{f}" for k in ("fault", "fault_about") for f in wrong_residual.FAULTS]
+    needed += [f"{k}.{f}" for k in ("fault", "fault_about") for f in residual.FAULTS]
     needed += [f"part.{kind}" for kind in Kind.__args__]  # type: ignore[attr-defined]
     needed += [f"now.{how}" for how in ("none", "kept", "weaker", "stronger", "lost")]
     assert set(needed) <= set(words)
@@ -140,14 +142,14 @@ def test_a_post_norm_model_is_cut_but_its_logit_is_not_taken_apart(tmp_path: Pat
     assert catalog("zh", "projection")["unsure"] in told(app)
 
 
-@pytest.mark.parametrize("fault", wrong_residual.FAULTS)
+@pytest.mark.parametrize("fault", residual.FAULTS)
 def test_each_mistake_is_shown_with_what_it_did(fault: str) -> None:
     app = opened("projection")
     app.segmented_control(key="projection.fault").set_value(fault).run()
     words = catalog("zh", "projection")
     assert words[f"fault_about.{fault}"] in told(app)
     measured = altered.with_mistake(read(SWAP, APPLE), fault)
-    assert projection_faults.mistake_line(measured)[0] in ("faults.lost", "faults.weaker")
+    assert faults.mistake_line(measured)[0] in ("faults.lost", "faults.weaker")
     assert f"{float(measured.after.answer.probability):.3f}" in app.main.metric[-1].value
 
 
@@ -189,7 +191,7 @@ def test_the_textbook_sentence_is_judged_by_the_numbers(
     with_it: tuple[float, float, float], without: tuple[float, float, float], line: str
 ) -> None:
     result = {"with_projection": side(*with_it), "without_projection": side(*without)}
-    found, values = projection_training.textbook_line(result)
+    found, values = training.textbook_line(result)
     assert found == line
     assert all(catalog(lang, "projection")[line].format(**values) for lang in ("zh", "en"))
 
@@ -221,5 +223,5 @@ def test_whatever_is_pasted_is_read_with_heads_off_or_refused_by_name(
         assert f"errors.{changed.code}" in catalog("zh", "errors")
         return
     assert changed.change_nats == 0.0 or cut
-    key, values = projection_view.cut_line(changed, len(cut))
+    key, values = view.cut_line(changed, len(cut))
     assert catalog("en", "projection")[key].format(**values)

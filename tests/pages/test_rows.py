@@ -9,11 +9,11 @@ from streamlit.testing.v1 import AppTest
 from owi_core.checkpoints import FILE_NAME, SHIPPED
 from owi_core.corpora import character_text
 from owi_core.gallery import READY_PAIRS
-from pages._ui import rows_view
-from pages._ui.frame import Frame
-from pages._ui.i18n import translator
-from pages._ui.models import CURRENT_MODEL
-from tests.pages.pages_under_test import opened, told
+from pages._labs.rows import view
+from pages._ui.base.i18n import translator
+from pages._ui.frame.frame import Frame
+from pages._ui.session.models import CURRENT_MODEL
+from tests.pages_under_test import opened, told
 
 NAMES = [pair.name for pair in READY_PAIRS]
 T = translator("zh", "rows")
@@ -144,7 +144,7 @@ def test_markup_that_was_typed_is_escaped_in_prose() -> None:
 
 def test_an_answer_by_a_detour_shows_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
     assert T("path.title", side="A") not in [h.value for h in opened("rows").subheader]
-    monkeypatch.setattr("pages._ui.say.is_two_hop", lambda reading: True)
+    monkeypatch.setattr("pages._ui.draw.say.is_two_hop", lambda reading: True)
     app = calm(opened("rows"))
     assert T("path.title", side="A") in [h.value for h in app.subheader]
     assert T("path.title", side="B") in [h.value for h in app.subheader]
@@ -218,5 +218,5 @@ def test_a_character_model_tells_the_next_character(tmp_path: Path) -> None:
 def test_a_row_for_new_words_is_named_in_the_language(lang: str, named: str) -> None:
     page = Frame(lang, translator(lang, "rows"), "light")
     values = {"word": "<NEW7>", "p": 0.01, "other": "油桶", "q": 0.009}
-    assert named in rows_view._told(page, ("answer.would", values))
-    assert "NEW" not in rows_view._told(page, ("answer.would", values))
+    assert named in view._told(page, ("answer.would", values))
+    assert "NEW" not in view._told(page, ("answer.would", values))

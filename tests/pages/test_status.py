@@ -4,15 +4,15 @@ import os
 
 import pytest
 
-from owi_core.worker import memory_mb
-from pages._ui.entries import page_entries
-from pages._ui.i18n import catalog
-from pages._ui.jobs import JobManager
-from pages._ui.limits import Limits
-from pages._ui.overview import overview
-from pages._ui.tasks import HAS_WORKER
+from owi_core.jobs.limits import Limits
+from owi_core.jobs.manager import JobManager
+from owi_core.jobs.tasks import HAS_WORKER
+from owi_core.jobs.worker import memory_mb
+from pages._ui.base.entries import page_entries
+from pages._ui.base.i18n import catalog
+from pages._ui.session.overview import overview
 from tests.jobs.conftest import plain_recipe, start_fake_worker
-from tests.pages.pages_under_test import calm, opened, told
+from tests.pages_under_test import calm, opened, told
 
 TOKEN = "sixteen-letters!"
 SECRET = "nobody else should read this"
@@ -27,7 +27,7 @@ def busy(monkeypatch: pytest.MonkeyPatch, tmp_path):
         manager.submit("fake", params, f"session of {SECRET}", private=True)
     first = manager.tasks()[0]
     assert manager.wait(lambda: bool(first.losses), 20)
-    monkeypatch.setattr("pages._ui.status_view.manager", lambda: manager)
+    monkeypatch.setattr("pages._labs.status.view.manager", lambda: manager)
     yield manager
     manager.close()
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from owi_core.experiments.mistakes import trials
+from owi_core.experiments.faults.attention import trials
 from owi_core.probes.derivation import CHAIN, Cell, derive, table
 from owi_core.probes.step import random_inputs, run_step
-from pages._ui import step_training
-from pages._ui.i18n import translator
-from pages._ui.step_text import formula, weighted_sum
-from pages._ui.step_view import CODE
-from tests.pages.pages_under_test import opened, told
+from pages._labs.step import training
+from pages._labs.step.text import formula, weighted_sum
+from pages._labs.step.view import CODE
+from pages._ui.base.i18n import translator
+from tests.pages_under_test import opened, told
 
 T = translator("zh", "step")
 
@@ -114,7 +114,7 @@ def test_the_code_on_the_page_runs_and_gives_the_pages_numbers(
 
 def result(nats: list[list[float]], accuracy: float = 1.0) -> dict[str, Any]:
     how = ["alone" if row[0] < -1 else "spare" for row in nats]
-    names = step_training.RELATIONS
+    names = training.RELATIONS
     return {
         "accuracy": dict.fromkeys(names, accuracy),
         "knock_out_nats": nats,
@@ -125,9 +125,9 @@ def result(nats: list[list[float]], accuracy: float = 1.0) -> dict[str, Any]:
 
 def test_what_is_said_of_heads_and_relations_follows_the_table() -> None:
     few, many = result([[-5.0]] * 3), result([[-5.0, 0.0, 0, 0]] * 3)
-    assert step_training._few_heads({4: many}) == "few_untried"
-    assert step_training._few_heads({4: many, 1: few}) == "few_suffice"
-    assert step_training._few_heads({1: result([[-5.0]] * 3, 0.4)}) == "few_suffer"
+    assert training._few_heads({4: many}) == "few_untried"
+    assert training._few_heads({4: many, 1: few}) == "few_suffice"
+    assert training._few_heads({1: result([[-5.0]] * 3, 0.4)}) == "few_suffer"
 
 
 @pytest.mark.parametrize(
@@ -142,5 +142,5 @@ def test_what_is_said_of_positions_follows_the_accuracies(
     none: float, learned: float, sinusoidal: float, codes: tuple[str, str]
 ) -> None:
     accuracy = {"none": none, "learned": learned, "sinusoidal": sinusoidal}
-    assert step_training._about_positions(accuracy) == codes
+    assert training._about_positions(accuracy) == codes
     assert all(T.has(f"positions.{code}") for code in codes)

@@ -12,15 +12,15 @@ from owi_core.checkpoints import FILE_NAME, MAX_UPLOAD_BYTES, load
 from owi_core.events import Diverged, Event, Finished, Paused, StepDone, Stopped
 from owi_core.experiments import EXPERIMENTS, parameters, parse_params, recipe
 from owi_core.experiments.pronoun import LOOK_AHEAD
-from pages._ui import seat
-from pages._ui.frame import Frame
-from pages._ui.i18n import catalog, translator
-from pages._ui.run_panel import progress_text
-from pages._ui.runs import Run
-from pages._ui.tasks import ENDED, UNDER_WAY
-from pages._ui.train_code import OWN_FILE, run_code
-from pages._ui.train_form import CORPORA, OWN, choice_of, corpus_of
-from tests.pages.test_frame import opened
+from owi_core.jobs.tasks import ENDED, UNDER_WAY
+from pages._labs.train.code import OWN_FILE, run_code
+from pages._labs.train.form import CORPORA, OWN, choice_of, corpus_of
+from pages._ui.base.i18n import catalog, translator
+from pages._ui.draw.run_panel import progress_text
+from pages._ui.frame.frame import Frame
+from pages._ui.session import seat
+from pages._ui.session.runs import Run
+from tests.ui.test_frame import opened
 
 TEXT = "春眠不觉晓，处处闻啼鸟。夜来风雨声，花落知多少。"
 HIDDEN = {"family", "text", "text_file", "own_text"}
@@ -136,15 +136,15 @@ def _with_a_model() -> None:
 
     import streamlit as st
 
-    from pages._ui import train_models
-    from pages._ui.frame import Frame
-    from pages._ui.i18n import translator
+    from pages._labs.train import models
+    from pages._ui.base.i18n import translator
+    from pages._ui.frame.frame import Frame
 
     run = types.SimpleNamespace(
         id=1, experiment="pronoun", params={"family": "swap"}, has_model=True,
         folder=st.session_state["test.folder"],
     )  # fmt: skip
-    train_models._download(Frame("zh", translator("zh", "train"), "light"), run)
+    models._download(Frame("zh", translator("zh", "train"), "light"), run)
 
 
 @pytest.mark.parametrize("over", [0, 1_250_000])
@@ -226,9 +226,9 @@ def _page_with_an_end() -> None:
 
     import streamlit as st
 
-    from pages._ui.frame import Frame
-    from pages._ui.i18n import translator
-    from pages._ui.run_panel import Panel
+    from pages._ui.base.i18n import translator
+    from pages._ui.draw.run_panel import Panel
+    from pages._ui.frame.frame import Frame
 
     ends = st.session_state["ends"]
     run = types.SimpleNamespace(
@@ -295,9 +295,9 @@ def _page_whose_run_ends_meanwhile() -> None:
 
     import streamlit as st
 
-    from pages._ui.frame import Frame
-    from pages._ui.i18n import translator
-    from pages._ui.run_panel import Panel
+    from pages._ui.base.i18n import translator
+    from pages._ui.draw.run_panel import Panel
+    from pages._ui.frame.frame import Frame
 
     st.session_state["draws"] = st.session_state.get("draws", 0) + 1
     run = types.SimpleNamespace(

@@ -8,17 +8,19 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from owi_core.events import Finished
-from owi_core.experiments import tying, wrong_ties
-from owi_core.experiments.base import parameters
+from owi_core.experiments import tying
+from owi_core.experiments._kit.params import parameters
+from owi_core.experiments.faults import ties
+from owi_core.jobs.tasks import ENDED
 from owi_core.probes.tie_proof import tie_cases
 from owi_core.probes.tie_size import READY
 from owi_core.probes.tie_touch import Cell, Edit
-from pages._ui import seat, tying_models
-from pages._ui.i18n import catalog
-from pages._ui.runs import Run
-from pages._ui.tasks import ENDED
-from pages._ui.tying_code import run_code, touch_code
-from tests.pages.pages_under_test import opened, told
+from pages._labs.tying import models
+from pages._labs.tying.code import run_code, touch_code
+from pages._ui.base.i18n import catalog
+from pages._ui.session import seat
+from pages._ui.session.runs import Run
+from tests.pages_under_test import opened, told
 
 BOTH = pytest.mark.parametrize("lang", ["zh", "en"])
 
@@ -67,9 +69,9 @@ def test_every_setting_case_way_and_verdict_is_named(lang: str) -> None:
     for question, sides in tying.SIDES.items():
         assert f"choice_about.question.{question}" in words
         assert {f"side.{side}" for side in sides} <= set(words)
-    assert {f"way.{way}" for way in wrong_ties.WAYS} <= set(words)
+    assert {f"way.{way}" for way in ties.WAYS} <= set(words)
     assert {f"size.{name}" for name in READY} <= set(words)
-    cases = tie_cases(tying_models.bundle_from(tying_models.SHIPPED))
+    cases = tie_cases(models.bundle_from(models.SHIPPED))
     assert {f"case.{case.code}" for case in cases} <= set(words)
 
 
@@ -107,7 +109,7 @@ def test_an_edit_moves_the_tied_cell_and_not_the_untied_one(lang: str) -> None:
 
 def test_a_word_of_the_sentence_moves_both_and_the_page_says_why() -> None:
     app = opened("tying")
-    word = tying_models.words_of("swap").encode_words(["苹果"]).ids[0]
+    word = models.words_of("swap").encode_words(["苹果"]).ids[0]
     app.selectbox(key="tying.word").set_value(word).run()
     app = write(app, 9.0)
     assert catalog("zh", "tying")["touch.through_input"].split("{")[0] in told(app)
@@ -132,7 +134,7 @@ def test_a_word_that_the_pronoun_does_not_see_is_not_said_to_move_both() -> None
 
 
 def test_two_sessions_do_not_see_each_others_edits() -> None:
-    shared = tying_models.bundle_from("swap").model
+    shared = models.bundle_from("swap").model
     before = shared.embedding.weight.detach().clone()
     one, other = opened("tying"), opened("tying")
     one, other = write(one, 7.0), write(other, -3.0)

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from owi_core.events import Event, Finished, Snapshot, Started, StepDone, to_json
-from pages._ui import watch_offer
-from pages._ui.i18n import catalog
-from pages._ui.runs import Run
-from pages._ui.tasks import Task
-from pages._ui.train_view import picture
-from pages._ui.watching import LENGTH, Register
-from tests.pages.pages_under_test import calm, opened, told
+from owi_core.jobs.tasks import Task
+from owi_core.jobs.watching import LENGTH, Register
+from pages._labs.train.view import picture
+from pages._ui.base.i18n import catalog
+from pages._ui.draw import watch_offer
+from pages._ui.session.runs import Run
+from tests.pages_under_test import calm, opened, told
 
 WORDS = {lang: catalog(lang, "watch") for lang in ("zh", "en")}
 LEARNED = {
@@ -29,7 +29,7 @@ LEARNED = {
 def register(monkeypatch: pytest.MonkeyPatch) -> Register:
     one = Register()
     monkeypatch.setattr(watch_offer, "register", lambda: one)
-    monkeypatch.setattr("pages._ui.watch_view.register", lambda: one)
+    monkeypatch.setattr("pages._labs.watch.view.register", lambda: one)
     return one
 
 
@@ -189,9 +189,9 @@ def test_the_teachers_popover_makes_the_code_and_takes_it_back(
 def _offering() -> None:
     import streamlit as st
 
-    from pages._ui import watch_offer
-    from pages._ui.frame import Frame
-    from pages._ui.i18n import translator
+    from pages._ui.base.i18n import translator
+    from pages._ui.draw import watch_offer
+    from pages._ui.frame.frame import Frame
 
     page = Frame("zh", translator("zh", "train"), "light")
     watch_offer.offer(page, "train", st.session_state["test.run"], None)

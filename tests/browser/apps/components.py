@@ -3,10 +3,10 @@
 import numpy as np
 import streamlit as st
 
-from pages._ui.components import attention_matrix, live_run, sentence
-from pages._ui.frame import Frame, language
-from pages._ui.i18n import translator
-from pages._ui.theme import current_theme
+from pages._ui.base.i18n import translator
+from pages._ui.base.theme import current_theme
+from pages._ui.draw.components import attention_matrix, live_run, sentence
+from pages._ui.frame.frame import Frame, language
 from tests.browser.apps.words import WORDS
 
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages._ui.escape import html_plain, markdown_plain
+from pages._ui.base.escape import html_plain, markdown_plain
 from tests.browser.apps.nasty_texts import NASTY
 
 for number, text in enumerate(NASTY):

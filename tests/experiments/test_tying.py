@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from owi_core.checkpoints import from_bytes, load, shipped, to_bytes
 from owi_core.errors import OwiError, SettingError
 from owi_core.events import Control, Evaluated, Event, Finished, Paused, Started, StepDone, Stopped
-from owi_core.experiments import pronoun, tying, wrong_ties
+from owi_core.experiments import pronoun, tying
+from owi_core.experiments.faults import ties
 from owi_core.experiments.tying import Params
 from owi_core.probes.storage import tied_storage, untie
 from owi_core.probes.tie_gradient import tied_gradient
@@ -28,7 +29,7 @@ from owi_core.probes.tie_touch import (
     touch,
 )
 from owi_core.readings import read
-from tests.core.conftest import refused, sentences_of, word_bundle
+from tests.tiny import refused, sentences_of, word_bundle
 
 SMALL: dict[str, Any] = {"steps": 4, "d_model": 8, "n_train": 100, "batch_size": 4}
 BUNDLE = word_bundle()
@@ -248,7 +249,7 @@ def test_two_matrices_are_one_matrix_more() -> None:
 def ways() -> dict[str, Any]:
     prepared = tying.prepare(small())
     side = prepared.sides[0]
-    found = wrong_ties.tried(side.bundle.model.config, side.trainer.data, side.trainer.config, 16)
+    found = ties.tried(side.bundle.model.config, side.trainer.data, side.trainer.config, 16)
     return {way["way"]: way for way in found}
 
 

@@ -8,8 +8,8 @@ import pytest
 from owi_core.checkpoints import shipped, shipped_names
 from owi_core.gallery import ready_pair
 from owi_core.readings import Reading, read, row_gap
-from pages._ui import say
-from pages._ui.i18n import LANGUAGES, translator
+from pages._ui.base.i18n import LANGUAGES, translator
+from pages._ui.draw import say
 
 PAIRS = ("nouns", "order", "verb", "fit_bidirectional", "fit_causal", "person")
 

@@ -15,13 +15,13 @@ from owi_core import peers
 from owi_core.corpora import recall
 from owi_core.errors import TextError
 from owi_core.events import Control, Evaluated, Event, Finished, Paused, Started, StepDone, Stopped
-from owi_core.experiments import connections, connections_tasks
-from owi_core.experiments.connections import Params
-from owi_core.experiments.connections_maps import LINEAR, maps_of_fresh_models, words_of
-from owi_core.experiments.connections_settings import MAX_WORDS
+from owi_core.experiments import connections
+from owi_core.experiments.connections import Params, tasks
+from owi_core.experiments.connections.maps import LINEAR, maps_of_fresh_models, words_of
+from owi_core.experiments.connections.settings import MAX_WORDS
 from owi_core.peers import CAUSAL, KINDS
 from owi_core.probes.influence import InfluenceRecord
-from tests.core.conftest import refused, rng
+from tests.tiny import refused, rng
 
 SMALL: dict[str, Any] = {"steps": 6, "longest": 8, "width": 8, "batch_size": 4}
 NO_CLOCK = {"train_seconds", "step_seconds_by_length", "slope"}
@@ -31,10 +31,10 @@ NO_CLOCK = {"train_seconds", "step_seconds_by_length", "slope"}
 def few_sentences() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connections, "DATA_SIZES", (4, 8))
-        patch.setattr(connections_tasks, "DATA_STEPS", 3)
-        patch.setattr(connections_tasks, "N_DATA_TEST", 8)
-        patch.setattr(connections_tasks, "N_TRAIN", 64)
-        patch.setattr(connections_tasks, "TIMED_LENGTHS", (4, 8))
+        patch.setattr(tasks, "DATA_STEPS", 3)
+        patch.setattr(tasks, "N_DATA_TEST", 8)
+        patch.setattr(tasks, "N_TRAIN", 64)
+        patch.setattr(tasks, "TIMED_LENGTHS", (4, 8))
         yield
 
 
@@ -168,7 +168,7 @@ def test_the_path_is_as_long_as_walking_it(kind: str) -> None:
         while not reached[-1, T - 1 - distance] and steps < most:
             reached, steps = (reached.astype(int) @ one) > 0, steps + 1
         walked = steps if reached[-1, T - 1 - distance] else None
-        assert connections_tasks.path_length(model, distance) == walked
+        assert tasks.path_length(model, distance) == walked
 
 
 @given(st.text(max_size=60))
@@ -241,7 +241,7 @@ def test_attention_is_called_the_wrong_tool_only_where_it_falls_behind(
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_recall_at_full_size(seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connections_tasks, "N_TRAIN", 8_000)
+        patch.setattr(tasks, "N_TRAIN", 8_000)
         finished = events_of(Params(part="recall", seed=seed))[-1]
     assert isinstance(finished, Finished)
     models = finished.result["models"]
@@ -264,8 +264,8 @@ def test_recall_at_full_size(seed: int) -> None:
 def test_attention_needs_more_data_than_a_window_at_full_size() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connections, "DATA_SIZES", (8, 64, 512))
-        patch.setattr(connections_tasks, "DATA_STEPS", 600)
-        patch.setattr(connections_tasks, "N_DATA_TEST", 200)
+        patch.setattr(tasks, "DATA_STEPS", 600)
+        patch.setattr(tasks, "N_DATA_TEST", 200)
         finished = events_of(Params(part="data"))[-1]
     assert isinstance(finished, Finished)
     assert finished.verdict["code"] == "data_wrong_tool"

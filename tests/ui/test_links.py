@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from owi_core.experiments import EXPERIMENTS, parameters
-from pages._ui import links, seat
-from pages._ui.frame import page_entries
-from pages._ui.i18n import catalog
-from pages._ui.links import (
+from pages._ui.base import links
+from pages._ui.base.i18n import catalog
+from pages._ui.base.links import (
     LONGEST_LINK,
     RESERVED,
     Limits,
@@ -29,8 +28,10 @@ from pages._ui.links import (
     shortened,
     written,
 )
-from pages._ui.recipes import params_of, parts, recipe_of
-from tests.pages.pages_under_test import calm, kept_by, opened, told
+from pages._ui.frame.frame import page_entries
+from pages._ui.session import seat
+from pages._ui.session.recipes import params_of, parts, recipe_of
+from tests.pages_under_test import calm, kept_by, opened, told
 
 NAMES = [entry.name for entry in page_entries("zh")]
 N_HOSTILE = 200

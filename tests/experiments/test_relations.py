@@ -10,7 +10,7 @@ from owi_core.corpora.relations import RELATIONS, RelationSample, relation_sampl
 from owi_core.corpora.words import word_list
 from owi_core.events import Finished
 from owi_core.experiments import relations
-from tests.core.conftest import global_generator_untouched
+from tests.tiny import global_generator_untouched
 
 SMALL: dict[str, Any] = {"d_model": 16, "n_head": 2, "d_mlp": 8, "steps": 3, "n_train": 100}
 

@@ -17,7 +17,7 @@ from owi_core.probes.cache import (
     relative_difference,
     repeated_share,
 )
-from tests.core.conftest import global_generator_untouched, some_ids, tiny_model
+from tests.tiny import global_generator_untouched, some_ids, tiny_model
 
 SMALL: dict[str, Any] = {
     "longest": 16, "rounds": 2, "d_model": 8, "n_layer": 1, "n_written": 8, "steps": 1,

@@ -11,23 +11,27 @@ import torch
 from owi_core import masks, peers
 from owi_core.corpora.recall import N_KEYS
 from owi_core.events import Control, Diverged, Evaluated, Finished, Paused, Started, Stopped
-from owi_core.experiments import (
-    cost,
-    cost_depth,
-    cost_outside,
-    cost_ranges,
-    cost_recall,
-    cost_scale,
-    cost_time,
+from owi_core.experiments import cost
+from owi_core.experiments._kit.params import command
+from owi_core.experiments.cost import (
+    Params,
+    depth,
+    ranges,
+    recall,
+    scale,
 )
-from owi_core.experiments.base import command
-from owi_core.experiments.cost import Params
-from owi_core.experiments.cost_models import LoopedRnn, ranged, timed_models, written_out
-from owi_core.experiments.cost_unit import Interrupted
+from owi_core.experiments.cost import (
+    outside as cost_outside,
+)
+from owi_core.experiments.cost import (
+    time as cost_time,
+)
+from owi_core.experiments.cost.models import LoopedRnn, ranged, timed_models, written_out
+from owi_core.experiments.cost.unit import Interrupted
 from owi_core.masks import Reach
 from owi_core.peers import Plan
 from owi_core.probes.memory import peak_bytes
-from tests.core.conftest import global_generator_untouched, refused, rng, some_ids, tiny_model
+from tests.tiny import global_generator_untouched, refused, rng, some_ids, tiny_model
 
 SMALL: dict[str, dict[str, Any]] = {
     "time": {"length": 40, "window": 5, "d_model": 8, "n_layer": 1},
@@ -137,8 +141,8 @@ def test_training_that_diverges_says_so(monkeypatch):
         model.embedding.weight.data[0] = math.nan
         return model
 
-    right = cost_recall.transformer
-    monkeypatch.setattr(cost_recall, "transformer", broken)
+    right = recall.transformer
+    monkeypatch.setattr(recall, "transformer", broken)
     *_, last = cost.run(small("outside"))
     assert isinstance(last, Diverged)
 
@@ -240,7 +244,7 @@ def test_every_kind_is_exact_and_has_its_time_and_memory(results):
     result = results["ranges"].result
     assert list(result["by_length"]) == ["29", "58"]
     for kinds in result["by_length"].values():
-        assert set(kinds) == {*cost_ranges.KINDS, "explicit"}
+        assert set(kinds) == {*ranges.KINDS, "explicit"}
         for part in kinds.values():
             assert part["peak_bytes"] > 0
             assert part["step_seconds"] > 0
@@ -249,11 +253,11 @@ def test_every_kind_is_exact_and_has_its_time_and_memory(results):
 
 
 def test_a_kernel_that_is_wrong_would_be_seen(monkeypatch):
-    right = cost_ranges.ranges.window_attention
+    right = ranges.ranges.window_attention
     monkeypatch.setattr(
-        cost_ranges.ranges, "window_attention", lambda q, k, v, size, g=0: right(q, k, v, size + 1)
+        ranges.ranges, "window_attention", lambda q, k, v, size, g=0: right(q, k, v, size + 1)
     )
-    wrong = cost_ranges.differences("window", 29, small("ranges"))
+    wrong = ranges.differences("window", 29, small("ranges"))
     assert min(wrong.values()) > 1e-2
 
 
@@ -279,7 +283,7 @@ def test_explicit_attention_beyond_the_memory_cap_is_left_out_and_says_so():
 def test_ranges_verdict_is_chosen_by_the_numbers(time, memory, difference, code):
     share = {"time_of_full": time, "memory_of_explicit": memory, "memory_of_full": 1.0}
     result = {"difference_max": difference, "gradient_difference_max": 0.0}
-    told = cost_ranges.verdict(result | {"window_share": {"64": share}})
+    told = ranges.verdict(result | {"window_share": {"64": share}})
     assert (told["code"], told["passed"]) == (code, code == "window_wins")
 
 
@@ -299,15 +303,15 @@ def test_peak_counts_what_is_held_at_one_time():
 def test_foretold_memory_of_explicit_attention_is_about_what_it_held():
     q, k, v = (torch.randn(1, 2, 512, 8, requires_grad=True) for _ in range(3))
     mask = masks.causal(512)
-    held = peak_bytes(lambda: cost_ranges.ranges.explicit_attention(q, k, v, mask).sum().backward())
-    assert held == pytest.approx(cost_ranges.MATRICES_HELD * 2 * 512 * 512 * 4, rel=0.15)
+    held = peak_bytes(lambda: ranges.ranges.explicit_attention(q, k, v, mask).sum().backward())
+    assert held == pytest.approx(ranges.MATRICES_HELD * 2 * 512 * 512 * 4, rel=0.15)
 
 
 # Outside the window
 
 
 def test_training_shows_every_distance_about_equally_often():
-    data = cost_recall.training_data(small("outside"))
+    data = recall.training_data(small("outside"))
     is_word = data.ids < N_KEYS
     assert (is_word.sum(dim=1) == 1).all()
     assert data.ids[is_word].tolist() == data.targets.flatten().tolist()
@@ -322,7 +326,7 @@ def test_word_that_nothing_links_changes_not_one_bit(results):
 
 def test_a_word_within_reach_does_change_the_answer():
     params = small("outside")
-    model = ranged(cost_recall.transformer(params), "full", params.reach)
+    model = ranged(recall.transformer(params), "full", params.reach)
     # The full model asked as if it had a window: what it sees outside must be noticed.
     assert cost_outside.ask(model, "window", params)["outside_change_max"] > 0
 
@@ -361,11 +365,11 @@ def test_outside_verdict_is_chosen_by_the_numbers(full, inside, outside, change,
 
 def test_undivided_scores_spread_as_the_root_of_the_width(results):
     spread = results["scale"].result["by_d_head"]
-    for D in cost_scale.D_HEADS:
+    for D in scale.D_HEADS:
         both = spread[str(D)]
         assert both["unscaled"]["std"] == pytest.approx(math.sqrt(D), rel=0.1)
         assert both["unscaled"]["std"] / both["scaled"]["std"] == pytest.approx(math.sqrt(D))
-    entropies = [spread[str(D)]["unscaled"]["entropy_nats"] for D in cost_scale.D_HEADS]
+    entropies = [spread[str(D)]["unscaled"]["entropy_nats"] for D in scale.D_HEADS]
     assert entropies == sorted(entropies, reverse=True)
 
 
@@ -374,13 +378,13 @@ def test_gradient_through_the_softmax_is_its_jacobian():
     upstream = torch.randn(1, 1, 2, 64, generator=rng(1))
     p = scores.softmax(dim=-1)
     through = p * (upstream - (p * upstream).sum(dim=-1, keepdim=True))
-    found = cost_scale._of_rows(scores, upstream)["gradient_norm"]
+    found = scale._of_rows(scores, upstream)["gradient_norm"]
     assert found == pytest.approx(float(through.norm(dim=-1).mean()), rel=1e-5)
 
 
 def test_both_models_of_the_scale_begin_from_the_same_weights():
     params = small("scale")
-    on, off = (cost_recall.transformer(params, scale_scores=s) for s in (True, False))
+    on, off = (recall.transformer(params, scale_scores=s) for s in (True, False))
     assert all(a.equal(b) for a, b in zip(on.parameters(), off.parameters(), strict=True))
 
 
@@ -404,7 +408,7 @@ def test_scale_verdict_is_chosen_by_the_numbers(entropy, losses, code):
         "scaled": {"losses": [1.0, 1.0], "accuracy": 1.0},
         "unscaled": {"losses": losses, "accuracy": 1.0},
     }
-    told = cost_scale.verdict(result)
+    told = scale.verdict(result)
     assert (told["code"], told["passed"]) == (code, code == "sharp_slower")
 
 
@@ -436,10 +440,10 @@ def test_windows_at_4096_positions_are_exact_and_smaller_than_explicit_attention
 
 def test_each_size_of_the_grid_is_a_model_of_its_own(results):
     sizes = results["depth"].result["sizes"]
-    assert list(sizes) == [cost_depth.name_of(*size) for size in cost_depth.GRID]
-    for layers in cost_depth.LAYERS:
+    assert list(sizes) == [depth.name_of(*size) for size in depth.GRID]
+    for layers in depth.LAYERS:
         # Heads part the same width among them: they cost no parameters.
-        counts = {sizes[cost_depth.name_of(layers, h)]["n_params"] for h in cost_depth.HEADS}
+        counts = {sizes[depth.name_of(layers, h)]["n_params"] for h in depth.HEADS}
         assert len(counts) == 1
     assert sizes["2x1"]["n_params"] > sizes["1x1"]["n_params"]
     assert len(sizes["2x8"]["attention_by_layer"]) == 2
@@ -456,11 +460,11 @@ def test_each_size_of_the_grid_is_a_model_of_its_own(results):
     ],
 )
 def test_what_is_said_of_depth_follows_the_accuracies(one, two, code, least):
-    accuracies = dict(zip(cost_depth.GRID, [*one, *two], strict=True))
+    accuracies = dict(zip(depth.GRID, [*one, *two], strict=True))
     sizes = {
-        cost_depth.name_of(*size): {"accuracy_heldout": share} for size, share in accuracies.items()
+        depth.name_of(*size): {"accuracy_heldout": share} for size, share in accuracies.items()
     }
-    said = cost_depth.verdict({"sizes": sizes})
+    said = depth.verdict({"sizes": sizes})
     assert (said["code"], said["values"]["least_heads"]) == (code, least)
 
 

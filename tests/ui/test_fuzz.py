@@ -15,12 +15,12 @@ import pytest
 from owi_core.assets import ASSETS
 from owi_core.checkpoints import from_bytes, to_bytes
 from owi_core.errors import OwiError
-from owi_core.worker import memory_mb
-from pages._ui import links
-from pages._ui.lesson_file import parse
-from pages._ui.links import MisfitError
-from pages._ui.recipes import params_of
-from tests.core.conftest import character_bundle, word_bundle
+from owi_core.jobs.worker import memory_mb
+from pages._ui.base import links
+from pages._ui.base.links import MisfitError
+from pages._ui.lessons.file import parse
+from pages._ui.session.recipes import params_of
+from tests.tiny import character_bundle, word_bundle
 
 FEW, MANY = 100, 2_500
 # What a single input may take beyond itself, as Python counts it, and what all may leave behind.

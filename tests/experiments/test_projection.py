@@ -12,14 +12,15 @@ from owi_core import checkpoints
 from owi_core.checkpoints import Bundle, shipped
 from owi_core.errors import SettingError
 from owi_core.events import Control, Evaluated, Event, Finished, Paused, StepDone, to_json
-from owi_core.experiments import altered, projection, wrong_residual
+from owi_core.experiments import altered, projection
+from owi_core.experiments.faults import residual
 from owi_core.experiments.projection import AGAINST, WITH, WITHOUT, Params
 from owi_core.model import Transformer
 from owi_core.probes.ablation import how_shared, layer_heads, without_heads
 from owi_core.probes.contributions import Part, contributions, head_work, sum_errors
 from owi_core.probes.walk import walk
 from owi_core.readings import Reading, read
-from tests.core.conftest import (
+from tests.tiny import (
     D_MODEL,
     HEADS,
     LAYERS,
@@ -239,9 +240,9 @@ def test_an_identity_in_place_of_w_o_is_a_model_without_w_o(ids: list[int]) -> N
     model = biased_model()
     bare = biased_model(output_projection=False)
     bare.load_state_dict({k: v for k, v in model.state_dict().items() if "w_o" not in k})
-    wrong = wrong_residual.broken(model, "identity")
+    wrong = residual.broken(model, "identity")
     torch.testing.assert_close(logits(wrong, ids), logits(bare, ids))
-    assert torch.equal(logits(wrong_residual.broken(bare, "identity"), ids), logits(bare, ids))
+    assert torch.equal(logits(residual.broken(bare, "identity"), ids), logits(bare, ids))
 
 
 @pytest.mark.parametrize(("fault", "times"), [("no_residual", 0), ("doubled_residual", 2)])
@@ -250,7 +251,7 @@ def test_a_wrong_residual_holds_the_stream_so_many_times(
 ) -> None:
     model = biased_model()
     before = weights(model)
-    wrong = wrong_residual.broken(model, fault)
+    wrong = residual.broken(model, fault)
     right = walk(model, ids)[0]
     block: Any = wrong.blocks[0]
     resid = times * right.before + right.attended.resid[0]
@@ -280,7 +281,7 @@ def test_each_head_of_the_last_layer_raises_the_word_it_looks_at(apple: Reading)
 
 
 def test_a_doubled_residual_hurts_the_shipped_model_least(apple: Reading) -> None:
-    changes = {f: altered.with_mistake(apple, f).change_nats for f in wrong_residual.FAULTS}
+    changes = {f: altered.with_mistake(apple, f).change_nats for f in residual.FAULTS}
     assert changes["identity"] < -4.0
     assert changes["no_residual"] < -4.0
     assert -4.0 < changes["doubled_residual"] < 0
@@ -298,7 +299,7 @@ def test_the_result_holds_both_models_and_the_equality(small: Finished) -> None:
     for cost, without in zip(result["heads_together"], result[WITH]["without_layer"], strict=True):
         change = result[WITH]["loss_heldout_nats"] - without["loss_heldout_nats"]
         assert cost == pytest.approx(change, abs=2e-4)
-    assert set(result["faults"]) == set(wrong_residual.FAULTS)
+    assert set(result["faults"]) == set(residual.FAULTS)
     assert small.verdict["code"] == "not_learned"
     json.loads(to_json(small))
 
@@ -328,7 +329,7 @@ def test_a_paused_run_ends_as_one_that_was_not(small: Finished, tmp_path: Any) -
 def test_a_model_may_be_trained_with_a_mistake_in_it(against: str) -> None:
     prepared = projection.prepare(Params(**SMALL, against=against))
     other = prepared.sides[1].bundle.model
-    assert type(other.blocks[0]) is wrong_residual.BLOCKS[against]
+    assert type(other.blocks[0]) is residual.BLOCKS[against]
     assert same(weights(prepared.sides[0].bundle.model), other)  # the same draws
 
 

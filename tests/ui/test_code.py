@@ -10,9 +10,9 @@ import pytest
 from owi_core.checkpoints import SHIPPED
 from owi_core.experiments import connections
 from owi_core.gallery import ready_pair
-from pages._ui import code
-from pages._ui.code import OWN_FILE, Inputs
-from pages._ui.reading import OWN
+from pages._ui.draw import code
+from pages._ui.draw.code import OWN_FILE, Inputs
+from pages._ui.session.reading import OWN
 
 TEXTS = ("小明把苹果放在桌子上，小红拿走了它", "小明说：'\"苹果\\n苹果\"<b>' {x}")
 INPUTS = Inputs("swap", TEXTS, (10, 2), layer=1, head=2)

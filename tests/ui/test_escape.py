@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from pages._ui.escape import html_plain, markdown_plain
+from pages._ui.base.escape import html_plain, markdown_plain
 
 _MARKUP = st.text(alphabet=st.sampled_from(list(":[]{}()<>@.-=~$*_`\\#|!& \t\nwWa1苹"))) | st.text()
 _SPAN = re.compile(r":color\[\\(.)\]\{\}")
@@ -70,7 +70,7 @@ def test_words_from_right_to_left_turn_nothing_around(text: str) -> None:
 
 def _page_with_an_error() -> None:
     from owi_core.errors import TextError
-    from pages._ui.frame import guarded
+    from pages._ui.frame.frame import guarded
 
     with guarded("zh"):
         raise TextError("no_such_code", word="$x$ **b** :red[r] <b>")

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 def _two_views() -> None:
     import streamlit as st
 
-    from pages._ui import state
+    from pages._ui.session import state
 
     state.remember()
     if st.toggle("away", key="away"):
@@ -29,7 +29,7 @@ def test_typed_text_survives_leaving_its_view() -> None:
 def _bounded() -> None:
     import streamlit as st
 
-    from pages._ui import state
+    from pages._ui.session import state
 
     families = ["swap", "fit"]
     state.remember()
@@ -94,7 +94,7 @@ def test_a_link_is_opened_once_and_another_one_replaces_what_was_chosen() -> Non
 def _shrinking() -> None:
     import streamlit as st
 
-    from pages._ui import state
+    from pages._ui.session import state
 
     n = st.number_input("n", 1, 5, 5)
     st.text(state.held("demo.place", 0, low=0, high=n - 1))
@@ -117,7 +117,7 @@ def test_a_value_that_fits_no_more_is_brought_to_the_nearest_that_does() -> None
 def _renewing() -> None:
     import streamlit as st
 
-    from pages._ui import state
+    from pages._ui.session import state
 
     owner = st.text_input("owner", "a")
     state.renew("demo.owner", owner, "demo.row")
@@ -134,7 +134,7 @@ def test_what_was_chosen_for_one_thing_is_not_taken_for_another() -> None:
 
 def test_no_key_takes_a_name_that_links_need() -> None:
     def page() -> None:
-        from pages._ui import state
+        from pages._ui.session import state
 
         state.keep("demo.run.steps", 1)
 

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from owi_core.checkpoints import shipped
 from owi_core.errors import LessonError, OwiError
 from owi_core.measures import MEASURES, Measured
-from pages._ui import i18n, lesson_bar, lessons, links
-from pages._ui.i18n import catalog, error_text
-from pages._ui.lesson_check import main as check
-from pages._ui.lesson_file import MOST_BYTES, Lesson, load, parse
-from pages._ui.toml_lines import Lines
-from tests.pages.pages_under_test import calm, opened, told
+from pages._ui.base import i18n, links
+from pages._ui.base.i18n import catalog, error_text
+from pages._ui.lessons import bar
+from pages._ui.lessons import catalog as lessons
+from pages._ui.lessons.check import main as check
+from pages._ui.lessons.file import MOST_BYTES, Lesson, load, parse
+from pages._ui.lessons.lines import Lines
+from tests.pages_under_test import calm, opened, told
 
 PAGES = lessons.page_names()
 NAMES = sorted(path.stem for path in (lessons.SHIPPED / "zh").glob("*.toml"))
@@ -218,7 +220,7 @@ def test_each_measure_has_its_sentence() -> None:
 def test_each_question_of_a_shipped_lesson_has_the_choice_that_comes_out(name: str) -> None:
     for step in load(lessons.SHIPPED / "zh" / f"{name}.toml", PAGES).steps:
         if step.question is not None:
-            found = lesson_bar.measured(step.question)
+            found = bar.measured(step.question)
             right = step.question.of_outcome(found.outcome)
             assert right is not None
             assert step.question.choices[right].reveal
@@ -275,11 +277,11 @@ def test_a_lesson_predicts_reveals_goes_on_and_sums_up() -> None:
 
 def test_the_verdict_follows_what_came_out(monkeypatch: pytest.MonkeyPatch) -> None:
     told_now = {"query": "它", "layer": 2}
-    monkeypatch.setattr(lesson_bar, "_measured", lambda *_: Measured("桌子", 0.6, told_now))
+    monkeypatch.setattr(bar, "_measured", lambda *_: Measured("桌子", 0.6, told_now))
     app = calm(opened("home", lesson="gaze", said="1"))
     assert "0.60" in app.warning[0].value
     assert catalog("zh", "lessons")["wrong"] in app.warning[0].value
-    monkeypatch.setattr(lesson_bar, "_measured", lambda *_: Measured("天", 0.6, told_now))
+    monkeypatch.setattr(bar, "_measured", lambda *_: Measured("天", 0.6, told_now))
     app = calm(opened("home", lesson="gaze", said="1"))
     assert catalog("zh", "lessons")["neither"] in app.warning[0].value
 

@@ -9,8 +9,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from owi_core.assets import ASSETS
-from pages._ui.frame import _spare_the_collector, page_entries
-from pages._ui.i18n import catalog
+from pages._ui.base.i18n import catalog
+from pages._ui.frame.frame import _spare_the_collector, page_entries
 
 APP = str(ASSETS.parent / "app.py")
 NAMES = [entry.name for entry in page_entries("zh")]
@@ -96,7 +96,7 @@ def test_switch_changes_language_and_address() -> None:
 def _failing_page() -> None:
     import streamlit as st
 
-    from pages._ui.frame import guarded
+    from pages._ui.frame.frame import guarded
 
     with guarded("en"):
         raise ZeroDivisionError("a secret detail")

@@ -21,7 +21,8 @@ from owi_core.events import (
     StepDone,
     Stopped,
 )
-from owi_core.experiments import masking, wrong_masks
+from owi_core.experiments import masking
+from owi_core.experiments.faults import masks as wrong_masks
 from owi_core.experiments.masking import Params
 from owi_core.probes.leakage import (
     change_matrix,
@@ -33,7 +34,7 @@ from owi_core.probes.leakage import (
     prefix_only_loss_nats,
 )
 from owi_core.training import windows
-from tests.core.conftest import character_bundle, refused, rng, some_ids, tiny_config, tiny_model
+from tests.tiny import character_bundle, refused, rng, some_ids, tiny_config, tiny_model
 
 SMALL: dict[str, Any] = {"steps": 9, "window": 8, "batch_size": 3, "n_layer": 2, "d_model": 8}
 KEYS = {

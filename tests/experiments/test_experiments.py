@@ -39,11 +39,11 @@ from owi_core.experiments import (
     pronoun,
     recipe,
 )
-from owi_core.experiments.base import command
-from owi_core.experiments.live import MAX_SNAPSHOTS
+from owi_core.experiments._kit.params import command
+from owi_core.experiments._kit.session import MAX_SNAPSHOTS
 from owi_core.readings import read
 from owi_core.tokenizer import WordTokenizer
-from tests.core.conftest import global_generator_untouched, refused, rng, sentences_of
+from tests.tiny import global_generator_untouched, refused, rng, sentences_of
 
 SMALL: dict[str, Any] = {"d_model": 8, "n_head": 2, "d_mlp": 8, "n_layer": 1, "batch_size": 4}
 OF_LANGUAGE = SMALL | {"steps": 7, "window": 8}

@@ -12,9 +12,11 @@ from streamlit.testing.v1 import AppTest
 
 from owi_core.figures import NamedRow, row_bars
 from owi_core.probes.derivation import CHAIN
-from pages._ui import charts, report, shown
-from pages._ui.i18n import LANGUAGES, translator
-from tests.pages.pages_under_test import opened
+from pages._ui.base import shown
+from pages._ui.base.i18n import LANGUAGES, translator
+from pages._ui.draw import charts
+from pages._ui.frame import report
+from tests.pages_under_test import opened
 
 # What stands on each page before anything was trained: settled figures and live drawings.
 AT_FIRST_SIGHT = {

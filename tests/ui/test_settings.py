@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from owi_core.errors import LessonError
-from pages._ui import access, settings, settings_check
-from pages._ui.entries import listed_entries
-from pages._ui.i18n import catalog
-from pages._ui.lessons import available, lesson
-from pages._ui.settings import Settings, read
-from tests.pages.pages_under_test import calm, opened, told
+from pages._ui.base import access, settings
+from pages._ui.base.entries import listed_entries
+from pages._ui.base.i18n import catalog
+from pages._ui.base.settings import Settings, read
+from pages._ui.frame import settings_check
+from pages._ui.lessons.catalog import available, lesson
+from tests.pages_under_test import calm, opened, told
 
 TOKEN = "sixteen-letters!"
 

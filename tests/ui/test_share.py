@@ -9,14 +9,14 @@ from streamlit.testing.v1 import AppTest
 
 from owi_core.checkpoints import FILE_NAME
 from owi_core.events import Finished
-from pages._ui import seat
-from pages._ui.frame import page_entries
-from pages._ui.i18n import catalog
-from pages._ui.links import LONGEST_LINK, Limits
-from pages._ui.runs import Run
-from pages._ui.share import LONGEST_CODE
-from pages._ui.tasks import ENDED
-from tests.pages.pages_under_test import calm, kept_by, opened, reopened, shared_link, told
+from owi_core.jobs.tasks import ENDED
+from pages._ui.base.i18n import catalog
+from pages._ui.base.links import LONGEST_LINK, Limits
+from pages._ui.frame.frame import page_entries
+from pages._ui.frame.share import LONGEST_CODE
+from pages._ui.session import seat
+from pages._ui.session.runs import Run
+from tests.pages_under_test import calm, kept_by, opened, reopened, shared_link, told
 
 NAMES = [entry.name for entry in page_entries("zh")]
 SAID = {key.removeprefix("share."): text for key, text in catalog("zh", "common").items()}
@@ -320,8 +320,8 @@ def test_an_uploaded_model_has_no_recipe_either(tmp_path: Path) -> None:
 def _uploading() -> None:
     import streamlit as st
 
-    from pages._ui.models import current_recipe, use_uploaded
-    from pages._ui.seat import seat
+    from pages._ui.session.models import current_recipe, use_uploaded
+    from pages._ui.session.seat import seat
 
     use_uploaded(st.session_state["test.data"], seat().folder)
     st.text(str(current_recipe()))

@@ -3,8 +3,8 @@
 import pytest
 
 from owi_core.errors import SettingError
-from pages._ui import i18n
-from pages._ui.i18n import error_text, translator
+from pages._ui.base import i18n
+from pages._ui.base.i18n import error_text, translator
 
 
 @pytest.fixture

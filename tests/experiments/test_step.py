@@ -12,8 +12,9 @@ import torch
 from owi_core.checkpoints import shipped
 from owi_core.errors import SettingError
 from owi_core.events import Finished, Started
-from owi_core.experiments import mistakes, step
-from owi_core.experiments.mistakes import trials
+from owi_core.experiments import step
+from owi_core.experiments.faults import attention
+from owi_core.experiments.faults.attention import trials
 from owi_core.probes.derivation import CHAIN, Cell, derive, feeds, recomputed, table
 from owi_core.probes.step import (
     WEIGHTS,
@@ -38,7 +39,7 @@ from owi_core.probes.step_checks import (
     z_by_hand,
 )
 from owi_core.readings import read
-from tests.core.conftest import global_generator_untouched, refused
+from tests.tiny import global_generator_untouched, refused
 
 SENTENCE = "小明把苹果放在桌子上，小红拿走了它"
 ERRORS = ("row_sum_error", "sdpa_error", "mha_error", "z_by_hand_error", "permutation_error")
@@ -282,7 +283,7 @@ def test_each_mistake_fails_its_check_and_the_right_thing_passes_it(
 
 
 def test_heads_that_do_not_divide_are_refused_by_the_model_in_words() -> None:
-    error = mistakes.refusal(8)
+    error = attention.refusal(8)
     assert (error.code, error.values) == ("d_model_not_divisible", {"d_model": 8, "n_head": 3})
 
 
