@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from pages._labs.train import form, view
 from pages._labs.train.code import run_code
@@ -11,7 +12,6 @@ from pages._ui.draw import run_panel
 from pages._ui.draw.code import show_code
 from pages._ui.draw.run_panel import Panel, latest_run
 from pages._ui.frame.frame import Frame, footer, frame, guarded
-from pages._ui.session.runs import Run
 from pages._ui.session.seat import seat
 
 

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from owi_core.experiments.tying import NAME
+from owi_core.jobs.runs import Run
 from pages._labs.tying import form, results, touch, view
 from pages._labs.tying.code import run_code
 from pages._labs.tying.models import SHIPPED
@@ -11,7 +12,6 @@ from pages._ui.draw import run_panel
 from pages._ui.draw.code import show_code
 from pages._ui.draw.run_panel import latest_run
 from pages._ui.frame.frame import Frame, footer, frame, guarded
-from pages._ui.session.runs import Run
 from pages._ui.session.state import keep, renew
 
 

@@ -1,36 +1,26 @@
-"""What sessions may take up, together and one by one, as far as a server does not say otherwise."""
+"""What sessions may use, together and one by one. The server that makes the engine decides."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from owi_core.jobs.worker import Caps
-from pages._ui.base import settings
-
-
-def _set(name: str) -> Any:
-    """A field that starts from a setting of the server."""
-    return field(default_factory=lambda: getattr(settings.current(), name))
-
-
-def _caps() -> Caps:
-    told = settings.current()
-    return Caps(seconds=told.run_seconds, memory_mb=told.run_mb)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What sessions may take up together and one by one."""
+    """What sessions may use. A value that a server can set has no default here."""
 
-    slots: int = _set("slots")
-    shared_mb: float = _set("shared_mb")
-    private_mb: float = _set("private_mb")
+    slots: int  # workers at the same time, warm or busy
+    nice: int  # how far a worker's priority is below that of the pages
+    shared_mb: float  # results on disk that all sessions share
+    private_mb: float  # results on disk that one session keeps for itself
+    # A dropped connection may come back: its runs end after this time, its results only after
+    # `keep_seconds`.
+    grace_seconds: float
+    caps: Caps
+    keep_seconds: float = 150.0
     unfinished_per_session: int = 4
     ended_per_session: int = 8
-    # A dropped connection may come back: its runs end first, its results only later.
-    grace_seconds: float = _set("grace_seconds")
-    keep_seconds: float = 150.0
     # A worker that is not warm by then hangs; on a busy machine torch alone takes half a minute.
     start_seconds: float = 180.0
     kill_seconds: float = 2.0
     pause_seconds: float = 10.0
-    caps: Caps = field(default_factory=_caps)

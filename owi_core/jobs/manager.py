@@ -10,6 +10,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,9 @@ from owi_core.events import Event, from_json
 from owi_core.jobs.deadlines import Deadlines
 from owi_core.jobs.limits import Limits
 from owi_core.jobs.root_folder import RootFolder, sweep
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED, HAS_WORKER, SHAREABLE, State, Task
 from owi_core.jobs.worker_process import Start, Worker, start_worker
-from pages._ui.session.runs import Run
 
 Recipe = Callable[[str, Mapping[str, Any]], str]
 MEGABYTE = 2**20
@@ -29,11 +30,10 @@ MEGABYTE = 2**20
 class JobManager:
     """Hands trainings to worker processes, first come, first served."""
 
-    def __init__(
-        self, recipe: Recipe, limits: Limits | None = None, start: Start = start_worker
-    ) -> None:
-        self.limits = limits or Limits()
-        self._recipe, self._start = recipe, start
+    def __init__(self, recipe: Recipe, limits: Limits, start: Start | None = None) -> None:
+        self.limits = limits
+        self._recipe = recipe
+        self._start = start or partial(start_worker, limits.nice)
         self._changed = threading.Condition(threading.RLock())
         self._queue: deque[Task] = deque()
         self._tasks: list[Task] = []

@@ -7,13 +7,13 @@ lives as long as the session that made it keeps the run.
 import threading
 import unicodedata
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
-from pages._ui.base.page import Frame
-from pages._ui.session.runs import Onlooker, Run
+from owi_core.jobs.runs import Onlooker, Run
 
-Draw = Callable[[Frame, Run], None]
+# How the page draws the run; this module stores it and passes it on.
+Draw = TypeVar("Draw")
 # Nothing that is mistaken for another on a projector: no O and 0, no I, L and 1.
 LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 # 31 ** 6 codes, nearly 900 million: trying one costs the server a drawn page, some 30 ms, so that
@@ -23,30 +23,30 @@ MOST_CODES = 500
 
 
 @dataclass(frozen=True)
-class Sight:
+class Sight(Generic[Draw]):
     """What a class sees: a run without a say in it, the lab that it is of, how it is drawn."""
 
     run: Onlooker
     lab: str
-    draw: Draw | None
+    draw: Draw
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _Shown(Generic[Draw]):
     code: str
     run: Run
     lab: str
-    draw: Draw | None
+    draw: Draw
 
 
-class Register:
+class Register(Generic[Draw]):
     """The codes of one server; any thread may ask it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._shown: dict[tuple[str, str], _Shown] = {}
+        self._shown: dict[tuple[str, str], _Shown[Draw]] = {}
 
-    def show(self, place: str, run: Run, lab: str, draw: Draw | None) -> str:
+    def show(self, place: str, run: Run, lab: str, draw: Draw) -> str:
         """Let whoever has the code follow the run in this place; return the code.
 
         place: a part of a page; there is one code for each and each session.
@@ -78,7 +78,7 @@ class Register:
         with self._lock:
             self._shown.pop((session, place), None)
 
-    def sight(self, code: str) -> Sight | None:
+    def sight(self, code: str) -> Sight[Draw] | None:
         """Return what is to be seen under a code; None where it is none, or not any more."""
         asked = plain(code)
         with self._lock:

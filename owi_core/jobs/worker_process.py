@@ -9,16 +9,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from pages._ui.base import settings
-
 ROOT = Path(__file__).resolve().parents[2]
 
 Start = Callable[[], "subprocess.Popen[bytes]"]
 
 
-def start_worker() -> "subprocess.Popen[bytes]":
-    """Start a worker on this machine; whoever runs them elsewhere replaces this function."""
-    return start_python("-m", "owi_core", "worker", "--nice", str(settings.current().nice))
+def start_worker(nice: int) -> "subprocess.Popen[bytes]":
+    """Start a worker on this machine; to run workers elsewhere, replace this function."""
+    return start_python("-m", "owi_core", "worker", "--nice", str(nice))
 
 
 def start_python(*args: str) -> "subprocess.Popen[bytes]":

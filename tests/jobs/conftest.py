@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 
 from owi_core.jobs.limits import Limits
 from owi_core.jobs.manager import JobManager
+from owi_core.jobs.worker import Caps
 from owi_core.jobs.worker_process import start_python
 
 Make = Callable[..., JobManager]
+LIMITS = Limits(slots=1, nice=10, shared_mb=200.0, private_mb=40.0, grace_seconds=20.0, caps=Caps())
 
 
 def start_fake_worker() -> Any:
@@ -54,7 +57,7 @@ def make() -> Iterator[Make]:
         return process
 
     def make_one(start: Callable[[], Any] = start, **limits: Any) -> JobManager:
-        managers.append(JobManager(plain_recipe, Limits(**({"slots": 1} | limits)), start))
+        managers.append(JobManager(plain_recipe, replace(LIMITS, **limits), start))
         return managers[-1]
 
     yield make_one

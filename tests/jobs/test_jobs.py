@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -10,12 +11,11 @@ import pytest
 from owi_core.errors import RunError
 from owi_core.events import Evaluated, Finished, Snapshot, StepDone
 from owi_core.jobs import worker_process
-from owi_core.jobs.limits import Limits
 from owi_core.jobs.manager import JobManager
+from owi_core.jobs.runs import Run
 from owi_core.jobs.worker import Caps
 from owi_core.jobs.worker_process import start_python
-from pages._ui.session.runs import Run
-from tests.jobs.conftest import Make, is_alive, until
+from tests.jobs.conftest import Make, is_alive, start_fake_worker, until
 
 
 def submit(manager: JobManager, session: str = "a", **params: object) -> Run:
@@ -371,19 +371,16 @@ def test_ended_runs_of_a_session_are_let_go_when_there_are_many(make: Make) -> N
     assert [run.id for run in manager.runs("a")] == [runs[1].id, runs[2].id]
 
 
-def test_limits_come_from_the_settings_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {"SLOTS": "3", "GRACE_SECONDS": "3.5", "SHARED_MB": "50", "PRIVATE_MB": "12"}
-    for name, value in (told | {"RUN_SECONDS": "70", "RUN_MB": "900"}).items():
-        monkeypatch.setenv(f"OWI_{name}", value)
-    limits = Limits()
-    assert (limits.slots, limits.grace_seconds) == (3, 3.5)
-    assert (limits.shared_mb, limits.private_mb) == (50, 12)
-    assert (limits.caps.seconds, limits.caps.memory_mb) == (70, 900)
-
-
-def test_a_worker_steps_back_as_far_as_the_server_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_runs_at_the_priority_of_its_limits(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started: list[tuple[str, ...]] = []
-    monkeypatch.setattr(worker_process, "start_python", lambda *args: started.append(args))
-    monkeypatch.setenv("OWI_NICE", "3")
-    worker_process.start_worker()
+
+    def start(*args: str) -> "subprocess.Popen[bytes]":
+        started.append(args)
+        return start_fake_worker()
+
+    monkeypatch.setattr(worker_process, "start_python", start)
+    manager = make(start=None, nice=3)
+    assert manager.wait(manager.idle, 5)
     assert started == [("-m", "owi_core", "worker", "--nice", "3")]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from owi_core.events import StepDone
 from owi_core.jobs import watching
 from owi_core.jobs.manager import JobManager
+from owi_core.jobs.runs import Run
 from owi_core.jobs.watching import LENGTH, LETTERS, Register, plain
-from pages._ui.session.runs import Run
 from tests.jobs.conftest import Make
 from tests.jobs.test_jobs import at_gate, submit
 

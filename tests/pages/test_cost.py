@@ -8,12 +8,12 @@ from streamlit.testing.v1 import AppTest
 from owi_core.experiments import cost
 from owi_core.experiments._kit.params import parameters
 from owi_core.experiments.cost import ranges, time
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from pages._labs.cost import form
 from pages._labs.cost.code import run_code
 from pages._ui.base.i18n import catalog
 from pages._ui.session import seat
-from pages._ui.session.runs import Run
 from tests.pages_under_test import opened, told
 
 SMALL = {

@@ -11,12 +11,12 @@ from owi_core.events import Finished
 from owi_core.experiments import masking
 from owi_core.experiments._kit.params import parameters
 from owi_core.experiments.faults.masks import CAUGHT_BY
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from pages._labs.masking.code import OWN_FILE, run_code
 from pages._labs.masking.form import is_private
 from pages._ui.base.i18n import catalog
 from pages._ui.session import seat
-from pages._ui.session.runs import Run
 from tests.pages_under_test import opened, told
 
 HIDDEN = {"own_text"}

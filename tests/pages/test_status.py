@@ -4,14 +4,13 @@ import os
 
 import pytest
 
-from owi_core.jobs.limits import Limits
 from owi_core.jobs.manager import JobManager
 from owi_core.jobs.tasks import HAS_WORKER
 from owi_core.jobs.worker import memory_mb
 from pages._ui.base.entries import page_entries
 from pages._ui.base.i18n import catalog
 from pages._ui.session.overview import overview
-from tests.jobs.conftest import plain_recipe, start_fake_worker
+from tests.jobs.conftest import LIMITS, plain_recipe, start_fake_worker
 from tests.pages_under_test import calm, opened, told
 
 TOKEN = "sixteen-letters!"
@@ -21,7 +20,7 @@ SECRET = "nobody else should read this"
 @pytest.fixture
 def busy(monkeypatch: pytest.MonkeyPatch, tmp_path):
     """A manager with one run under way and one behind it, both of somebody's own words."""
-    manager = JobManager(plain_recipe, Limits(slots=1), start_fake_worker)
+    manager = JobManager(plain_recipe, LIMITS, start_fake_worker)
     for seed in (0, 1):
         params = {"gate": str(tmp_path / SECRET), "seed": seed}
         manager.submit("fake", params, f"session of {SECRET}", private=True)

@@ -12,6 +12,7 @@ from owi_core.checkpoints import FILE_NAME, MAX_UPLOAD_BYTES, load
 from owi_core.events import Diverged, Event, Finished, Paused, StepDone, Stopped
 from owi_core.experiments import EXPERIMENTS, parameters, parse_params, recipe
 from owi_core.experiments.pronoun import LOOK_AHEAD
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED, UNDER_WAY
 from pages._labs.train.code import OWN_FILE, run_code
 from pages._labs.train.form import CORPORA, OWN, choice_of, corpus_of
@@ -19,7 +20,6 @@ from pages._ui.base.i18n import catalog, translator
 from pages._ui.draw.run_panel import progress_text
 from pages._ui.frame.frame import Frame
 from pages._ui.session import seat
-from pages._ui.session.runs import Run
 from tests.ui.test_frame import opened
 
 TEXT = "春眠不觉晓，处处闻啼鸟。夜来风雨声，花落知多少。"

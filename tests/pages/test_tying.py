@@ -11,6 +11,7 @@ from owi_core.events import Finished
 from owi_core.experiments import tying
 from owi_core.experiments._kit.params import parameters
 from owi_core.experiments.faults import ties
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from owi_core.probes.tie_proof import tie_cases
 from owi_core.probes.tie_size import READY
@@ -19,7 +20,6 @@ from pages._labs.tying import models
 from pages._labs.tying.code import run_code, touch_code
 from pages._ui.base.i18n import catalog
 from pages._ui.session import seat
-from pages._ui.session.runs import Run
 from tests.pages_under_test import opened, told
 
 BOTH = pytest.mark.parametrize("lang", ["zh", "en"])

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from owi_core.events import Event, Finished, Snapshot, Started, StepDone, to_json
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import Task
 from owi_core.jobs.watching import LENGTH, Register
 from pages._labs.train.view import picture
 from pages._ui.base.i18n import catalog
 from pages._ui.draw import watch_offer
-from pages._ui.session.runs import Run
 from tests.pages_under_test import calm, opened, told
 
 WORDS = {lang: catalog(lang, "watch") for lang in ("zh", "en")}

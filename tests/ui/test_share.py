@@ -9,13 +9,13 @@ from streamlit.testing.v1 import AppTest
 
 from owi_core.checkpoints import FILE_NAME
 from owi_core.events import Finished
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from pages._ui.base.i18n import catalog
 from pages._ui.base.links import LONGEST_LINK, Limits
 from pages._ui.frame.frame import page_entries
 from pages._ui.frame.share import LONGEST_CODE
 from pages._ui.session import seat
-from pages._ui.session.runs import Run
 from tests.pages_under_test import calm, kept_by, opened, reopened, shared_link, told
 
 NAMES = [entry.name for entry in page_entries("zh")]

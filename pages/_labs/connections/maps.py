@@ -9,6 +9,7 @@ import streamlit as st
 
 from owi_core.experiments.connections import NAME
 from owi_core.figures import influence_map, influence_text
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import UNDER_WAY
 from owi_core.probes.influence import InfluenceRecord
 from pages._labs.connections import form
@@ -19,7 +20,6 @@ from pages._ui.draw import run_panel
 from pages._ui.draw.charts import chart
 from pages._ui.draw.code import experiment_code, show_code
 from pages._ui.draw.run_panel import Panel, latest_run, only_progress
-from pages._ui.session.runs import Run
 from pages._ui.session.state import keep
 
 SIDE_BY_SIDE = ("lstm", "cnn", "transformer")

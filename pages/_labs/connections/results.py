@@ -9,9 +9,9 @@ from typing import Any
 import streamlit as st
 
 from owi_core.experiments.connections import NAME
+from owi_core.jobs.runs import Run
 from pages._ui.base.page import Frame
 from pages._ui.draw.run_panel import Matches, result_of
-from pages._ui.session.runs import Run
 
 _KEY = "connections.results"
 Result = Mapping[str, Any]

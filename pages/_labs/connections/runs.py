@@ -12,6 +12,7 @@ from owi_core.experiments.connections.tasks import DATA_SIZES, DATA_STEPS
 from owi_core.figures import Line, accuracy_lines
 from owi_core.figures.cost import Timed, time_by_length
 from owi_core.jobs.film import metric
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from owi_core.peers import KINDS
 from pages._labs.connections.maps import numbers, two_sentences
@@ -21,7 +22,6 @@ from pages._ui.draw.charts import chart
 from pages._ui.draw.code import experiment_code, show_code
 from pages._ui.draw.components import Colour, live_run
 from pages._ui.draw.run_panel import latest_run, result_of, run_lab
-from pages._ui.session.runs import Run
 
 IDENTITY: Mapping[str, Colour] = {"transformer": "A", "cnn": "B"}
 

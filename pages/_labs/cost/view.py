@@ -12,11 +12,11 @@ from owi_core.experiments.cost.depth import HEADS, LAYERS, name_of
 from owi_core.experiments.cost.ranges import EXPLICIT
 from owi_core.experiments.cost.ranges import KINDS as RANGES
 from owi_core.figures import Timed, accuracy_map, cost_bars, paired_curves, time_by_length
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.run_panel import loss
-from pages._ui.session.runs import Run
 from pages._ui.session.state import keep, renew
 
 MEBIBYTE = 2**20

@@ -10,6 +10,7 @@ from owi_core.corpora import character_text
 from owi_core.events import Evaluated
 from owi_core.experiments.feedback import MOVES_NOTHING, TOLERANCE, Params
 from owi_core.figures import Curve, cost_curves, shares_by_temperature
+from owi_core.jobs.runs import Run
 from pages._labs.feedback import models
 from pages._labs.feedback.form import shown
 from pages._labs.feedback.models import EXPERIMENT, N_MASK_TOKENS, SHIPPED
@@ -17,7 +18,6 @@ from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.code import show_code
 from pages._ui.draw.run_panel import result_of, run_lab
-from pages._ui.session.runs import Run
 from pages._ui.session.state import keep
 
 LENGTHS = (64, 256, 512)

@@ -6,8 +6,8 @@ import streamlit as st
 
 from owi_core.checkpoints import load
 from owi_core.experiments.faults.masks import Changed, Seen, changes_in, see, wrapped
+from owi_core.jobs.runs import Run
 from owi_core.readings import use_one_thread
-from pages._ui.session.runs import Run
 
 
 def changes_of(run: Run, name: str, text: str) -> Changed:

@@ -12,6 +12,7 @@ from owi_core.experiments import projection
 from owi_core.experiments.projection import AGAINST, WITH, WITHOUT
 from owi_core.figures import loss_curve
 from owi_core.jobs.film import metric
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from pages._labs.projection.view import sharing_lines, told
 from pages._ui.base.figure_text import figure_text
@@ -19,7 +20,6 @@ from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.run_panel import both_losses, result_of, run_lab
 from pages._ui.draw.say import Line
-from pages._ui.session.runs import Run
 from pages._ui.session.state import keep
 
 WIDTHS = (32, 64, 128)

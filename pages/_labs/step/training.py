@@ -8,13 +8,13 @@ import streamlit as st
 from owi_core.errors import OwiError
 from owi_core.events import Diverged, Finished, StepDone
 from owi_core.jobs.film import metric, thinned
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.components import live_run
 from pages._ui.draw.run_panel import runs_of
 from pages._ui.frame.frame import guarded
-from pages._ui.session.runs import Run
 from pages._ui.session.seat import seat
 from pages._ui.session.state import keep
 

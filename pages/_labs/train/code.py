@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from owi_core.experiments import find
-from pages._ui.session.runs import Run
+from owi_core.jobs.runs import Run
 
 # A text of one's own may be long: it is read from where it lies.
 OWN_FILE = "my_text.txt"

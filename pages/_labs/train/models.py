@@ -3,10 +3,10 @@
 import streamlit as st
 
 from owi_core.checkpoints import FILE_NAME, MAX_UPLOAD_BYTES
+from owi_core.jobs.runs import Run
 from pages._labs.train.form import corpus_of
 from pages._ui.base.page import Frame
 from pages._ui.session.models import current_model, forget_model, use_model, use_uploaded
-from pages._ui.session.runs import Run
 from pages._ui.session.seat import Seat
 
 _TAKEN = "train.taken"

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from owi_core.events import Evaluated, Finished, Snapshot, StepDone
 from owi_core.figures import loss_curve, row_over_training
 from owi_core.jobs.film import Film, film, metric, watched_row
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from pages._ui.base.figure_text import figure_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.components import sentence
 from pages._ui.draw.run_panel import Panel, loss
-from pages._ui.session.runs import Run
 from pages._ui.session.state import keep, renew
 
 # Two of them stand beside each other on a phone.

@@ -11,11 +11,11 @@ from owi_core.events import StepDone
 from owi_core.experiments.tying import SIDES
 from owi_core.figures.tying import NamedLine, gradient_rows, named_lines
 from owi_core.jobs.film import metric
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.run_panel import both_losses
-from pages._ui.session.runs import Run
 
 WIDTH = 150
 SHARES = ("accuracy_heldout", "accuracy_unseen_words")

@@ -11,7 +11,7 @@ from pages._ui.base import shown
 from pages._ui.base.i18n import translator
 from pages._ui.base.page import Frame
 from pages._ui.draw.run_panel import Panel
-from pages._ui.draw.watch_offer import CODE, register
+from pages._ui.draw.watch_offer import CODE, Draw, register
 from pages._ui.session.state import keep, kept_value
 
 # Thirty who look on ask thirty times as often as one; a second late is early enough for them.
@@ -33,7 +33,7 @@ def choose_code(page: Frame) -> str:
     return plain(str(typed or ""))
 
 
-def seen_under(page: Frame, code: str) -> Sight | None:
+def seen_under(page: Frame, code: str) -> Sight[Draw | None] | None:
     """Return what the code stands for; where it is nothing, say what to do."""
     if not code:
         st.info(page.t("code.none"), icon="👥")
@@ -44,7 +44,7 @@ def seen_under(page: Frame, code: str) -> Sight | None:
     return sight
 
 
-def show(page: Frame, code: str, sight: Sight) -> None:
+def show(page: Frame, code: str, sight: Sight[Draw | None]) -> None:
     """Draw the run in the words of its lab, again and again, and how it ended."""
     lab = Frame(page.lang, translator(page.lang, sight.lab), page.theme)
     run = sight.run
@@ -59,7 +59,7 @@ def show(page: Frame, code: str, sight: Sight) -> None:
         st.caption(page.t("next"))
 
 
-def _live(code: str, panel: Panel, sight: Sight) -> None:
+def _live(code: str, panel: Panel, sight: Sight[Draw | None]) -> None:
     panel.show_now(sight.draw)
     now = register().sight(code)
     if now is None or now.run.id != sight.run.id:

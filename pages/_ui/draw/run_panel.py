@@ -13,15 +13,15 @@ import streamlit as st
 from owi_core.errors import OwiError
 from owi_core.events import Diverged, Evaluated, Finished, Paused, Started, StepDone, Stopped
 from owi_core.jobs.film import metric, thinned
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED, SHAREABLE, UNDER_WAY
-from owi_core.jobs.watching import Draw
 from pages._ui.base import shown
 from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
 from pages._ui.draw import watch_offer
 from pages._ui.draw.components import Colour, live_run
+from pages._ui.draw.watch_offer import Draw
 from pages._ui.session import opening
-from pages._ui.session.runs import Run
 from pages._ui.session.seat import seat
 
 POLL_SECONDS = 0.3

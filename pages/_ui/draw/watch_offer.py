@@ -1,20 +1,23 @@
 """The button under a run that lets a class follow it: a code, a link, something to scan."""
 
+from collections.abc import Callable
 from urllib.parse import urljoin
 
 import streamlit as st
 
-from owi_core.jobs.watching import Draw, Register
+from owi_core.jobs.runs import Run
+from owi_core.jobs.watching import Register
 from pages._ui.base.i18n import translator
 from pages._ui.base.page import Frame
 from pages._ui.frame import share
-from pages._ui.session.runs import Run
 
+# Draws a run that is under way, on the page of its teacher and on those of the class.
+Draw = Callable[[Frame, Run], None]
 PAGE, CODE = "watch", "code"
 
 
 @st.cache_resource(show_spinner=False)
-def register() -> Register:
+def register() -> Register[Draw | None]:
     """The one register of this server."""
     return Register()
 

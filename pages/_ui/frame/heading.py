@@ -4,13 +4,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator as Box
 
 from owi_core.errors import OwiError
+from owi_core.jobs.runs import Run
 from pages._ui.base.page import Frame
 from pages._ui.draw.run_panel import Panel, only_progress
 from pages._ui.frame import share
 from pages._ui.lessons import bar
 from pages._ui.lessons.bar import Course
 from pages._ui.session import opening, state
-from pages._ui.session.runs import Run
 from pages._ui.session.state import Opened, View
 
 

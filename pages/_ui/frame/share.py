@@ -8,6 +8,7 @@ import segno
 import streamlit as st
 
 from owi_core.checkpoints import FILE_NAME
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import SHAREABLE
 from pages._ui.base import links
 from pages._ui.base.links import LANGUAGE, LONGEST_TEXT, RUNS, TRAINED, Recipe
@@ -15,7 +16,6 @@ from pages._ui.base.mounting import mount
 from pages._ui.base.page import Frame
 from pages._ui.session import recipes, state
 from pages._ui.session.models import current_model, current_recipe
-from pages._ui.session.runs import Run
 from pages._ui.session.state import View, keep
 
 LONGEST_CODE = 1_200  # a code of more characters is too fine for a camera at the back of a room

@@ -4,12 +4,12 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 from owi_core.errors import RunError
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from pages._ui.base.i18n import Translator, translator
 from pages._ui.base.links import TRAINED, Recipe
 from pages._ui.session import models, state
 from pages._ui.session.recipes import params_of
-from pages._ui.session.runs import Run
 from pages._ui.session.seat import seat
 from pages._ui.session.state import Opened
 

@@ -9,9 +9,13 @@ from typing import Any
 import streamlit as st
 
 from owi_core.experiments import find, parse_params, recipe
+from owi_core.jobs.limits import Limits
 from owi_core.jobs.manager import JobManager
+from owi_core.jobs.runs import Run
+from owi_core.jobs.worker import Caps
+from pages._ui.base import settings
+from pages._ui.base.settings import Settings
 from pages._ui.session import state
-from pages._ui.session.runs import Run
 
 # Each part of a page that is sent lets go of the interpreter; while others draw theirs, its thread
 # gets it back only after so long, a hundred times for a page. Python's own 5 ms is far too long.
@@ -56,7 +60,19 @@ def seat() -> Seat:
 def manager() -> JobManager:
     """The one manager of this server."""
     sys.setswitchinterval(SWITCH_SECONDS)
-    return JobManager(_recipe_of)
+    return JobManager(_recipe_of, limits_of(settings.current()))
+
+
+def limits_of(server: Settings) -> Limits:
+    """Return the limits of the job engine on a server with these settings."""
+    return Limits(
+        slots=server.slots,
+        nice=server.nice,
+        shared_mb=server.shared_mb,
+        private_mb=server.private_mb,
+        grace_seconds=server.grace_seconds,
+        caps=Caps(seconds=server.run_seconds, memory_mb=server.run_mb),
+    )
 
 
 # Streamlit releases this at any drop of the connection, also one that is mended at once:

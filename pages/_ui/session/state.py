@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from pages._ui.base import links
 from pages._ui.base.links import Limits, Link, MisfitError
-from pages._ui.session.runs import Run
 
 T = TypeVar("T")
 
