@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from owi_core.figures import NamedRow, row_bars
 from owi_core.probes.derivation import CHAIN
-from pages._ui.base import shown
+from pages._ui.base import page_contents
 from pages._ui.base.i18n import LANGUAGES, translator
 from pages._ui.draw import charts
 from pages._ui.frame import report
@@ -120,7 +120,7 @@ def test_chain_of_one_step_gives_every_number_of_every_table(files: Files) -> No
 
 
 def test_what_is_drawn_anew_replaces_its_own_code_and_no_other() -> None:
-    now = shown.Shown("page")
+    now = page_contents.PageContents("page")
     for key, lines in (("a", "one"), ("b", "two")):
         now.codes[key] = [lines]
     now.codes["c"] = []
@@ -129,9 +129,9 @@ def test_what_is_drawn_anew_replaces_its_own_code_and_no_other() -> None:
 
 
 def test_a_long_setting_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = shown.Shown("page")
-    monkeypatch.setattr(shown, "current", lambda: now)
-    shown.made_by("masking 1", {"seed": 3, "own_text": "字" * 5000})
+    now = page_contents.PageContents("page")
+    monkeypatch.setattr(page_contents, "current", lambda: now)
+    page_contents.made_by("masking 1", {"seed": 3, "own_text": "字" * 5000})
     assert now.facts["masking 1"].startswith("seed = 3, own_text = 字字")
     assert len(now.facts["masking 1"]) < 700
 

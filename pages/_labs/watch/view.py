@@ -7,7 +7,7 @@ import streamlit as st
 
 from owi_core.jobs.tasks import UNDER_WAY
 from owi_core.jobs.watching import LENGTH, Sight, plain
-from pages._ui.base import shown
+from pages._ui.base import page_contents
 from pages._ui.base.i18n import translator
 from pages._ui.base.page import Frame
 from pages._ui.draw.run_panel import Panel
@@ -49,7 +49,7 @@ def show(page: Frame, code: str, sight: Sight[Draw | None]) -> None:
     lab = Frame(page.lang, translator(page.lang, sight.lab), page.theme)
     run = sight.run
     if not run.private:  # its settings hold what somebody typed
-        shown.made_by(f"{run.experiment} {run.id}", run.params)
+        page_contents.made_by(f"{run.experiment} {run.id}", run.params)
     panel = Panel(lab, run, run.state, f"watch-{code}")
     st.caption(page.t("from", lab=lab.t("page.title")))
     poll = POLL_SECONDS if panel.state in UNDER_WAY else WAIT_SECONDS

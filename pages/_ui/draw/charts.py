@@ -17,7 +17,7 @@ from owi_core.figures.alt import figure_heard
 from owi_core.figures.page import figure_page
 from owi_core.figures.table import csv_bytes, figure_table
 from owi_core.figures.theme import enlarged, palette
-from pages._ui.base import shown, teaching
+from pages._ui.base import page_contents, teaching
 from pages._ui.base.i18n import translator
 from pages._ui.base.mounting import mount
 from pages._ui.base.page import Frame
@@ -35,7 +35,7 @@ def chart(page: Frame, figure: Figure, *, key: str, scroll: bool = False) -> Non
 
     scroll: a tall figure scrolls in a box, so that what comes after is not lost.
     """
-    shown.drew(key)
+    page_contents.drew(key)
     if teaching.asked().on:
         figure = enlarged(figure, teaching.LARGER)
     tall = scroll and figure.layout.height > TALLEST_PX
@@ -56,7 +56,7 @@ def offer(
     make: the settled figure of what the drawing shows.  key: the drawing's.  table: its numbers,
     where they are more than those of the figure.
     """
-    shown.drew(key)
+    page_contents.drew(key)
     _offer(page, lambda: (make(), table), key, of="")
 
 
@@ -128,13 +128,13 @@ def _files(page: Frame, figure: Figure, table: Table, key: str) -> None:
     t, name = translator(page.lang, "common"), _file_name(key)
     rows = table or partial(figure_table, figure)
     _download(t("export.csv"), lambda: csv_bytes(rows()), f"{name}.csv", "text/csv")
-    made = partial(_page_of, page, figure, key, shown.current())
+    made = partial(_page_of, page, figure, key, page_contents.current())
     _download(t("export.html"), made, f"{name}.html", "text/html")
 
 
 def _file_name(key: str) -> str:
     """Return what the files of a figure are called, without their ending."""
-    name = shown.current().name
+    name = page_contents.current().name
     return _NO_NAME.sub("-", f"owi-{key}" if key.startswith(name) else f"owi-{name}-{key}")
 
 
@@ -145,7 +145,7 @@ def _download(label: str, data: Callable[[], bytes], name: str, mime: str) -> No
     )  # fmt: skip
 
 
-def _page_of(page: Frame, figure: Figure, key: str, now: shown.Shown) -> bytes:
+def _page_of(page: Frame, figure: Figure, key: str, now: page_contents.PageContents) -> bytes:
     t = translator(page.lang, "common")
     return figure_page(
         figure,

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from owi_core.experiments import find
-from pages._ui.base import shown
+from pages._ui.base import page_contents
 from pages._ui.base.page import Frame
 from pages._ui.session.reading import OWN
 
@@ -30,7 +30,7 @@ def show_code(page: Frame, code: str) -> None:
 
     They are sent when the fold is opened: what colours them is the heaviest script of a page.
     """
-    key = f"owi_code.{shown.code(code)}"
+    key = f"owi_code.{page_contents.code(code)}"
     folded = st.expander(page.t("code"), type="compact", key=key, on_change="rerun")
     if folded.open:
         folded.code(code, language="python", wrap_lines=True)

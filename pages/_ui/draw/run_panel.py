@@ -15,13 +15,13 @@ from owi_core.events import Diverged, Evaluated, Finished, Paused, Started, Step
 from owi_core.jobs.film import metric, thinned
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED, SHAREABLE, UNDER_WAY
-from pages._ui.base import shown
+from pages._ui.base import page_contents
 from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
 from pages._ui.draw import watch_offer
 from pages._ui.draw.components import Colour, live_run
 from pages._ui.draw.watch_offer import Draw
-from pages._ui.session import opening
+from pages._ui.session import link_replay
 from pages._ui.session.seat import seat
 
 POLL_SECONDS = 0.3
@@ -47,9 +47,9 @@ def runs_of(
     experiment: str | Names, matches: Matches = lambda run: True, *, most: int
 ) -> list[Run]:
     """Return the newest runs that match, at most so many, oldest first."""
-    opening.start_runs(_names(experiment))
+    link_replay.start_runs(_names(experiment))
     found = _matching(experiment, matches)[-most:]
-    opening.show_runs(found)
+    link_replay.show_runs(found)
     return found
 
 
@@ -124,7 +124,7 @@ class Panel:
         """Note where the run stands now.  name tells several panels of a page apart."""
         key = f"{page.t.name}-{name}" if name else page.t.name
         if run is not None:
-            shown.made_by(f"{run.experiment} {run.id}", run.params)
+            page_contents.made_by(f"{run.experiment} {run.id}", run.params)
         return cls(page, run, run.state if run else "none", key)
 
     def buttons(self) -> bool:

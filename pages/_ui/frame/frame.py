@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import streamlit as st
 
 from owi_core.errors import OwiError
-from pages._ui.base import access, i18n, links, settings, shown, teaching
+from pages._ui.base import access, i18n, links, page_contents, settings, teaching
 from pages._ui.base.entries import HOME, PageEntry, listed_entries, page_entries
 from pages._ui.base.i18n import Translator, error_text, translator
 from pages._ui.base.mounting import mount, page_style
@@ -47,7 +47,7 @@ def frame(name: str) -> Frame:
     course = _course(name, lang)
     opened = state.open_link(name)
     before = state.begin_view(name)
-    shown.begin(name)
+    page_contents.begin(name)
     st.set_page_config(
         page_title=f"{t('page.title')} · OWI",
         page_icon=t("page.icon"),
@@ -129,11 +129,11 @@ def guarded(lang: str) -> Iterator[None]:
 def footer(lang: str) -> None:
     """Offer the page's report, draw the small print under it, and end its view: its last call."""
     from pages._ui.lessons import doors
-    from pages._ui.session import opening
+    from pages._ui.session import link_replay
 
-    opening.tell(lang)
+    link_replay.tell(lang)
     state.end_view()
-    name = shown.current().name
+    name = page_contents.current().name
     if not teaching.asked().on:
         report.offer(lang, current_theme())
         _further(translator(lang, name))

@@ -10,7 +10,7 @@ from pages._ui.draw.run_panel import Panel, only_progress
 from pages._ui.frame import share
 from pages._ui.lessons import bar
 from pages._ui.lessons.bar import Course
-from pages._ui.session import opening, state
+from pages._ui.session import link_replay, state
 from pages._ui.session.state import Opened, View
 
 
@@ -18,7 +18,7 @@ def draw(
     page: Frame, title: Box, opened: Opened | None, before: View, course: Course | OwiError | None
 ) -> None:
     """Draw the share button beside the title, then the lesson; wait for the link's model."""
-    run = opening.model_under_way(opened)
+    run = link_replay.model_under_way(opened)
     with title:
         share.button(page, before, ready=run is None)
     if course is not None:
@@ -34,6 +34,6 @@ def _wait_for_model(page: Frame, opened: Opened, run: Run) -> None:
     st.info(page.t("share.model_under_way"), icon="🔗")
     Panel.of(page, run, "link").watch(only_progress)
     if st.button(page.t("share.without_model"), key="owi.without_model"):
-        opening.give_up_model(opened)
+        link_replay.give_up_model(opened)
         st.rerun()
     st.stop()

@@ -7,7 +7,7 @@ settings and seeds of runs and models, and the lines of Python, though they be f
 import streamlit as st
 
 from owi_core.figures.theme import FONT_FAMILY, Theme
-from pages._ui.base import shown
+from pages._ui.base import page_contents
 from pages._ui.base.i18n import translator
 from pages._ui.base.mounting import mount
 
@@ -16,7 +16,7 @@ WORDS = ("report", "failed", "gathering", "settings", "code_title", "made", "sou
 
 def offer(lang: str, theme: Theme) -> None:
     """Draw the button for the report, the last thing on a page."""
-    t, now = translator(lang, "common"), shown.current()
+    t, now = translator(lang, "common"), page_contents.current()
     # Opening it runs the whole page, so that settings and code are those of what is seen.
     with st.container(key="owi_report"):
         opened = st.popover(t("report.open"), key="owi.report", on_change="rerun", icon="📄")

@@ -9,7 +9,7 @@ from owi_core.checkpoints import Bundle, load, shipped, shipped_names
 from owi_core.errors import OwiError
 from owi_core.gallery import DEFAULT_MODEL, model_for
 from owi_core.readings import Reading, read, use_one_thread
-from pages._ui.base import shown
+from pages._ui.base import page_contents
 from pages._ui.session.models import current_model
 from pages._ui.session.state import current_view, held, renew
 
@@ -43,7 +43,7 @@ def reading_of(model: str, text: str, query: int | str | None) -> Reading:
         reading = _shipped_reading(model, text, query)
     else:
         reading = _own_reading(folder, text, query)
-    shown.made_by(model, reading.bundle.note.get("params") or {})
+    page_contents.made_by(model, reading.bundle.note.get("params") or {})
     return reading
 
 

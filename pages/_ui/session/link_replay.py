@@ -1,4 +1,4 @@
-"""A page opened by a link: its runs and its model are made again, and what was ignored is told."""
+"""Opens a page by a link: makes its runs and its model again, and reports what was ignored."""
 
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -31,9 +31,9 @@ def show_runs(runs: Iterable[Run]) -> None:
 
 
 def model_under_way(opened: Opened | None) -> Run | None:
-    """Return the run that makes the link's model while it is to be waited for.
+    """Return the run that makes the link's model while the page must wait for it.
 
-    Once it has ended, its model is the one for all pages.
+    When that run has ended, its model becomes the one for all pages.
     """
     if opened is None or opened.settled or opened.link.trained is None:
         return None
@@ -59,47 +59,47 @@ def give_up_model(opened: Opened) -> None:
 
 
 def tell(lang: str) -> None:
-    """Say, in one line under the title, what became of the link that opened the page."""
+    """Write one line under the title: what became of the link that opened the page."""
     view = state.current_view()
     opened = state.opened_link(view.page)
     if opened is None or view.line is None:
         return
-    told = _told(translator(lang, "common"), opened)
-    if told:
-        view.line.caption("🔗 " + " ".join(told))
+    sentences = _sentences(translator(lang, "common"), opened)
+    if sentences:
+        view.line.caption("🔗 " + " ".join(sentences))
 
 
 def _run_of(opened: Opened, name: str, recipe: Recipe) -> Run | None:
-    """Return the run of a link's recipe, submitted as soon as it may be; None if it cannot be."""
+    """Return the run of a link's recipe, submitted as soon as there is room; None if it cannot."""
     if name in opened.runs or name in opened.refused:
         return opened.runs.get(name)
     params = params_of(recipe)
     if params is None:
         opened.refused[name] = None
         return None
-    with suppress(RunError):  # too many at once: the next time
+    with suppress(RunError):  # too many runs at once: the next script run tries again
         opened.runs[name] = seat().submit(recipe.experiment, params)
     return opened.runs.get(name)
 
 
-def _told(t: Translator, opened: Opened) -> list[str]:
+def _sentences(t: Translator, opened: Opened) -> list[str]:
     link = opened.link
-    told = []
+    sentences = []
     if link.foreign:
-        told.append(t.markdown("share.other_version", version=_cut(link.version)))
+        sentences.append(t.markdown("share.other_version", version=_cut(link.version)))
     if link.cut:
-        told.append(t("share.cut"))
+        sentences.append(t("share.cut"))
     for name, run in opened.runs.items():
         if name not in opened.refused:
-            told.append(t(_about(name, run)))
+            sentences.append(t(_about(name, run)))
     ignored = _ignored(opened)
     if ignored:
         names = [_cut(name) for name in ignored[:MOST_NAMES]]
         more = len(ignored) - len(names)
-        told.append(t.markdown("share.ignored", names=names))
+        sentences.append(t.markdown("share.ignored", names=names))
         if more > 0:
-            told.append(t("share.ignored_more", count=more))
-    return list(dict.fromkeys(told))
+            sentences.append(t("share.ignored_more", count=more))
+    return list(dict.fromkeys(sentences))
 
 
 def _about(name: str, run: Run) -> str:
@@ -112,7 +112,7 @@ def _about(name: str, run: Run) -> str:
 def _ignored(opened: Opened) -> list[str]:
     names = dict(opened.refused)
     names |= dict.fromkeys(name for name in opened.link.runs if name not in opened.claimed)
-    if not opened.under_way:  # else a result may ask for it
+    if not opened.under_way:  # while a run is under way, its result may still use them
         names |= dict.fromkeys(opened.waiting)
     return list(names)
 
