@@ -1,5 +1,7 @@
 """Lessons: a file gives a lesson or a line and a reason, and what is said follows what came out."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from pages._ui.lessons import catalog as lessons
 from pages._ui.lessons.check import main as check
 from pages._ui.lessons.file import MOST_BYTES, Lesson, load, parse
 from pages._ui.lessons.lines import Lines
+from tests.house.source import ROOT
 from tests.pages_under_test import calm, opened, told
 
 PAGES = lessons.page_names()
@@ -205,6 +208,16 @@ def test_a_teacher_can_check_a_file(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "苹果" in capsys.readouterr().out  # none of the choices, and it says so
     assert check([str(good), str(bad)]) == 2
     assert "6" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("module", ["pages._ui.lesson_check", "pages._ui.lessons.check"])
+def test_a_lesson_is_checked_under_both_names(module: str, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.toml"
+    bad.write_text(SOUND.replace("rows", "rowz"), encoding="utf-8")
+    command = [sys.executable, "-m", module, str(bad)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "rowz" in done.stderr
 
 
 # Measures

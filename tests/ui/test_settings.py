@@ -2,6 +2,8 @@
 
 import logging
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from pages._ui.base.i18n import catalog
 from pages._ui.base.settings import Settings, read
 from pages._ui.frame import settings_check
 from pages._ui.lessons.catalog import available, lesson
+from tests.house.source import ROOT
 from tests.pages_under_test import calm, opened, told
 
 TOKEN = "sixteen-letters!"
@@ -86,6 +89,20 @@ def test_whoever_starts_a_server_can_ask_first(
     monkeypatch.setenv("OWI_SLOTS", "many")
     assert settings_check.main() == 2
     assert "OWI_SLOTS must be a whole number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("module", ["pages._ui.settings_check", "pages._ui.frame.settings_check"])
+def test_the_settings_are_checked_under_both_names(module: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", module],
+        cwd=ROOT,
+        env=os.environ | {"OWI_SLOTS": "many"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "OWI_SLOTS must be a whole number" in done.stderr
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
