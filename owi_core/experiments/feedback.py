@@ -19,9 +19,10 @@ from owi_core import checkpoints
 from owi_core.checkpoints import Bundle
 from owi_core.config import ModelConfig, SamplingConfig
 from owi_core.corpora import character_text
-from owi_core.events import Control, Evaluated, Event, Finished, Paused, Started, Stopped
+from owi_core.events import Control, Evaluated, Event, Finished, Started
 from owi_core.experiments import language
-from owi_core.experiments._kit.params import check_params, recipe, setting
+from owi_core.experiments._kit.ending import early_end
+from owi_core.experiments._kit.params import BaseParams, recipe, setting
 from owi_core.generation import generate
 from owi_core.model import Transformer
 from owi_core.probes.cache import (
@@ -42,19 +43,15 @@ MOVES_NOTHING = 1e-5  # of the largest logit: rounding
 
 
 @dataclass(frozen=True)
-class Params:
+class Params(BaseParams):
     """What may be set of the measurement; the timed model is drawn with these sizes."""
 
-    seed: int = setting(0, "seed of weights and draws", low=0, high=2**31 - 1)
     longest: int = setting(256, "tokens written by the timed model", low=16, high=1024)
     rounds: int = setting(3, "times that each way is timed, in turn", low=1, high=9)
     d_model: int = setting(128, "width of the timed model", low=8, high=256)
     n_layer: int = setting(3, "layers of the timed model", low=1, high=6)
     n_written: int = setting(80, "characters written at each temperature", low=8, high=400)
     steps: int = setting(20, "training steps of the unfinished model", low=0, high=200)
-
-    def __post_init__(self) -> None:
-        check_params(self)
 
 
 class Times(NamedTuple):
@@ -83,7 +80,7 @@ def run(
         rounds.append(time_both(model, params))
         yield Evaluated(number, _live(rounds, params))
         if control.request != "run":
-            yield Paused(number) if control.request == "pause" else Stopped(number)
+            yield early_end(number, folder, control)
             return
     unfinished = train_unfinished(params)
     if folder is not None:

@@ -17,13 +17,12 @@ from owi_core.config import SamplingConfig, TrainConfig
 from owi_core.corpora import CHARACTER_TEXTS, character_text, read_text_file
 from owi_core.errors import TextError
 from owi_core.events import Control, Event
-from owi_core.experiments._kit.params import setting
+from owi_core.experiments._kit.params import note_of, setting
 from owi_core.experiments._kit.session import (
     MAX_STEPS,
     Session,
     TransformerParams,
     Watched,
-    note_of,
     run_session,
 )
 from owi_core.generation import generate
@@ -59,14 +58,14 @@ PRESETS: dict[str, dict[str, Any]] = {
 class Params(TransformerParams):
     """What may be set; a value left out is the preset's own. steps 0 means: by epochs."""
 
-    preset: str = setting("quick", "settings to start from", choices=tuple(PRESETS))
+    preset: str = setting("quick", "settings to start from", choices=tuple(PRESETS), decides=True)
     text: str = setting("zh", "which text to learn", choices=CHARACTER_TEXTS)
-    text_file: str = setting("", "a .txt file to learn instead (command line)")
-    own_text: str = setting("", "a text to learn instead")
+    text_file: str = setting("", "a .txt file to learn instead (command line)", typed=True)
+    own_text: str = setting("", "a text to learn instead", typed=True)
     repeat: int = setting(1, "how often the text stands in the corpus", low=1, high=50)
     window: int | None = setting(None, "characters in a training window", low=4, high=64)
     epochs: int | None = setting(None, "passes over all windows; 0 = by steps", low=0, high=200)
-    prompt: str = setting("", "what the sample continues; empty = the text's beginning")
+    prompt: str = setting("", "what the sample continues; empty = the text's beginning", typed=True)
 
     def usual(self) -> dict[str, Any]:
         by_epochs = {"steps": 0} if self.epochs else {}  # who asks for passes means passes

@@ -13,20 +13,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from owi_core.checkpoints import Bundle
 from owi_core.config import MaskName, SamplingConfig
 from owi_core.corpora import CHARACTER_TEXTS
 from owi_core.errors import RunError, TextError
-from owi_core.events import Control, Evaluated, Event, Finished, Started
+from owi_core.events import Control, Event
 from owi_core.experiments import language
-from owi_core.experiments._kit.pair import (
-    Side,
-    load_states,
-    recent_losses,
-    save_both,
-    train_both,
-)
-from owi_core.experiments._kit.params import check_params, command, recipe, setting
+from owi_core.experiments._kit.pair import Pair, Side, Sides, run_pair
+from owi_core.experiments._kit.params import BaseParams, holds_typed_text, note_of, setting
 from owi_core.experiments.faults import masks
 from owi_core.generation import generate
 from owi_core.model import Transformer
@@ -45,37 +38,34 @@ NAME = "masking"
 CAUSAL, NONE = "causal", "unmasked"
 FAULTS = tuple(name for name in masks.FAULTS if name != "padding_attended")
 N_SENTENCE = 12
-HONEST_EVERY = 20  # steps between two points of a curve; a multiple of LOSS_EVERY
 N_LIVE_WINDOWS = 8
 
 
 @dataclass(frozen=True)
-class Params:
+class Params(BaseParams):
     """What may be set; all but the mask is the same for both models."""
 
     text: str = setting("zh", "which text to learn", choices=CHARACTER_TEXTS)
-    own_text: str = setting("", "a text to learn instead")
+    own_text: str = setting("", "a text to learn instead", typed=True)
     against: str = setting(
         NONE, "what stands beside the causal mask: none, or a wrong one", choices=(NONE, *FAULTS)
     )
-    seed: int = setting(0, "seed of weights, batches and sample", low=0, high=2**31 - 1)
     steps: int = setting(280, "training steps", low=1, high=2_000)
     window: int = setting(16, "characters in a training window", low=4, high=64)
     batch_size: int = setting(20, "windows per step", low=1, high=64)
     lr: float = setting(4e-3, "highest learning rate", low=1e-6, high=10.0)
     n_layer: int = setting(1, "layers", low=1, high=6)
     d_model: int = setting(128, "width of the residual stream", low=8, high=256)
-    prompt: str = setting("", "what the samples continue; empty = the text's beginning")
-    sentence: str = setting("", "where the leak is measured; empty = the text's beginning")
-
-    def __post_init__(self) -> None:
-        check_params(self)
+    prompt: str = setting("", "what the samples continue; empty = the text's beginning", typed=True)
+    sentence: str = setting(
+        "", "where the leak is measured; empty = the text's beginning", typed=True
+    )
 
 
 class Prepared(NamedTuple):
     """Both models and what both are measured on; floor_nats is None where it cannot be counted."""
 
-    sides: tuple[Side, Side]
+    sides: Sides
     floor_nats: float | None
     prompt: Encoding
     sentence: Encoding
@@ -92,24 +82,14 @@ def run(
     The causal model is left in `folder`, the other one in a folder of its name inside.
     Ends with Finished, or early with Diverged, Paused or Stopped.
     """
-    control = control or Control()
     prepared = prepare(params)
-    sides = prepared.sides
-    if resume and folder is not None:
-        load_states(sides, folder)
-    n_params = sides[0].bundle.model.n_params
-    yield Started(NAME, asdict(params), recipe(NAME, params), params.steps, n_params)
-    if sides[0].trainer.step == 0:
-        yield Evaluated(0, _honest_live(prepared))
-    yield from train_both(sides, folder, control, lambda: _honest_live(prepared), HONEST_EVERY)
-    if not all(side.trainer.finished for side in sides):
-        return
-    yield Evaluated(params.steps, recent_losses(sides) | _honest_live(prepared))
-    result = {side.name: measure(side, prepared, params) for side in sides}
-    if folder is not None:
-        save_both(sides, folder)
-    told = verdict(result, prepared.floor_nats)
-    yield Finished(NAME, asdict(params), result, told)
+    pair = Pair(
+        prepared.sides,
+        lambda: _honest_live(prepared),
+        lambda: {side.name: measure(side, prepared, params) for side in prepared.sides},
+        lambda result: verdict(result, prepared.floor_nats),
+    )
+    yield from run_pair(NAME, params, pair, folder, control, resume)
 
 
 def prepare(params: Params) -> Prepared:
@@ -233,8 +213,10 @@ def _side(name: str, params: Params, first: language.Prepared) -> Side:
     config = dataclasses.replace(first.bundle.model.config, mask=mask, block_size=data.ids.shape[1])
     model = masks.make(config, torch.Generator().manual_seed(params.seed), name)
     _refuse_blind_row(model, data.ids[:1])
-    bundle = dataclasses.replace(first.bundle, model=model)
-    return Side(name, _noted(bundle, params), Trainer(model, data, first.trainer.config))
+    private = holds_typed_text(Params, asdict(params))
+    note = note_of(NAME, params, private=private)
+    bundle = dataclasses.replace(first.bundle, model=model, note=note)
+    return Side(name, bundle, Trainer(model, data, first.trainer.config))
 
 
 @torch.no_grad()
@@ -243,19 +225,6 @@ def _refuse_blind_row(model: Transformer, ids: Tensor) -> None:
     blind = masks.blind_row(model, ids)
     if blind is not None:
         raise RunError("mask_blind_row", row=blind + 1)
-
-
-def _noted(bundle: Bundle, params: Params) -> Bundle:
-    typed = bool(params.own_text or params.prompt or params.sentence)
-    note = {
-        "experiment": NAME,
-        # One's own text is nobody's business who is given the model.
-        "params": asdict(params) | {"own_text": "", "prompt": "", "sentence": ""},
-        "recipe": recipe(NAME, params),
-        "command": "" if typed else command(NAME, params),
-        "private": typed,
-    }
-    return dataclasses.replace(bundle, note=note)
 
 
 def _sentence(params: Params, tokenizer: CharTokenizer, first: language.Prepared) -> Encoding:

@@ -6,7 +6,7 @@ first step on; see `wrong_residual`.
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,18 +15,10 @@ import torch
 
 from owi_core.checkpoints import Bundle
 from owi_core.corpora import Sample
-from owi_core.events import Control, Evaluated, Event, Finished, Started
+from owi_core.events import Control, Event
 from owi_core.experiments import pronoun
-from owi_core.experiments._kit.pair import (
-    Side,
-    Sides,
-    load_states,
-    recent_losses,
-    save_both,
-    train_both,
-)
-from owi_core.experiments._kit.params import recipe, setting
-from owi_core.experiments._kit.session import note_of
+from owi_core.experiments._kit.pair import Pair, Side, Sides, run_pair
+from owi_core.experiments._kit.params import note_of, setting
 from owi_core.experiments.faults import residual
 from owi_core.experiments.pronoun import GOOD_ACCURACY, N_MEASURED, Measured, measure_samples
 from owi_core.model import Transformer
@@ -38,7 +30,6 @@ from owi_core.training import Trainer
 NAME = "projection"
 WITH, WITHOUT = "with_projection", "without_projection"
 AGAINST = (WITHOUT, *residual.BLOCKS)
-MEASURE_EVERY = 20
 N_LIVE, N_SUMMED = 100, 20  # held-out sentences: while it trains, and for the equality
 SUM_TOLERANCE = 1e-5
 LESS_DIRECT = 0.1  # this much less weight on the word meant is worth a word
@@ -70,23 +61,10 @@ def run(
     Ends with Finished, or early with Diverged, Paused or Stopped.
     """
     sides, samples = prepare(params)
-    if resume and folder is not None:
-        load_states(sides, folder)
-    steps, n_params = sides[0].trainer.config.steps, sides[0].bundle.model.n_params
-    yield Started(NAME, asdict(params), recipe(NAME, params), steps, n_params)
-    few = samples[:N_LIVE]
-    if sides[0].trainer.step == 0:
-        yield Evaluated(0, _live(sides, few))
-    yield from train_both(
-        sides, folder, control or Control(), lambda: _live(sides, few), MEASURE_EVERY
+    pair = Pair(
+        sides, lambda: _live(sides, samples[:N_LIVE]), lambda: measure(sides, samples), verdict
     )
-    if not all(side.trainer.finished for side in sides):
-        return
-    yield Evaluated(steps, recent_losses(sides) | _live(sides, few))
-    result = measure(sides, samples)
-    if folder is not None:
-        save_both(sides, folder)
-    yield Finished(NAME, asdict(params), result, verdict(result))
+    yield from run_pair(NAME, params, pair, folder, control, resume)
 
 
 def prepare(params: Params) -> Prepared:

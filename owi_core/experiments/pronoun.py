@@ -20,12 +20,11 @@ from owi_core.checkpoints import Bundle
 from owi_core.corpora import FAMILIES, PRONOUNS, Sample, pronoun_corpus
 from owi_core.errors import TextError
 from owi_core.events import Control, Event
-from owi_core.experiments._kit.params import setting
+from owi_core.experiments._kit.params import note_of, setting
 from owi_core.experiments._kit.session import (
     Session,
     TransformerParams,
     Watched,
-    note_of,
     run_session,
 )
 from owi_core.model import Transformer
@@ -71,10 +70,12 @@ RECIPES: dict[str, dict[str, Any]] = {
 class Params(TransformerParams):
     """What may be set; a value left out is the family's own."""
 
-    family: str = setting("swap", "which clue decides what the pronoun means", choices=FAMILIES)
+    family: str = setting(
+        "swap", "which clue decides what the pronoun means", choices=FAMILIES, decides=True
+    )
     loss_on: str = setting("answer", "which words the loss counts", choices=("answer", "all"))
     n_train: int | None = setting(None, "training sentences", low=100, high=100_000)
-    watch: str = setting("", "sentence to watch; empty = the family's own")
+    watch: str = setting("", "sentence to watch; empty = the family's own", typed=True)
 
     def usual(self) -> dict[str, Any]:
         return _USUAL | RECIPES[self.family]

@@ -17,12 +17,11 @@ from owi_core.checkpoints import Bundle
 from owi_core.corpora.relations import RELATIONS, RelationSample, relation_samples
 from owi_core.corpora.words import word_list
 from owi_core.events import Control, Event
-from owi_core.experiments._kit.params import setting
+from owi_core.experiments._kit.params import note_of, setting
 from owi_core.experiments._kit.session import (
     Session,
     TransformerParams,
     Watched,
-    note_of,
     run_session,
 )
 from owi_core.model import Transformer

@@ -7,7 +7,7 @@ from typing import Any
 
 from owi_core.errors import SettingError
 from owi_core.events import Control, Event, Finished, Started
-from owi_core.experiments._kit.params import check_params, recipe, setting
+from owi_core.experiments._kit.params import MAX_SEED, BaseParams, recipe, setting
 from owi_core.probes.step import DTYPES, MASKS, StepInputs, random_inputs, run_step
 from owi_core.probes.step_checks import agreement, shuffled
 
@@ -16,10 +16,10 @@ TOLERANCE = {"float64": 1e-6, "float32": 1e-5}
 
 
 @dataclass(frozen=True)
-class Params:
+class Params(BaseParams):
     """What may be set; the defaults are the article's example, 1 × 4 × 8."""
 
-    seed: int = setting(42, "seed of the vectors and matrices", low=0, high=2**31 - 1)
+    seed: int = setting(42, "seed of the vectors and matrices", low=0, high=MAX_SEED)
     n_tokens: int = setting(4, "vectors", low=2, high=8)
     d_model: int = setting(8, "numbers in each vector, even", low=2, high=16)
     n_head: int = setting(1, "heads; must divide d_model", low=1, high=16)
@@ -27,7 +27,7 @@ class Params:
     dtype: str = setting("float64", "precision", choices=tuple(DTYPES))
 
     def __post_init__(self) -> None:
-        check_params(self)
+        super().__post_init__()
         if self.d_model % 2:  # positions come as pairs of sine and cosine
             raise SettingError("d_model_odd", d_model=self.d_model)
 

@@ -17,23 +17,10 @@ from torch import Tensor
 from owi_core.checkpoints import Bundle, from_bytes, to_bytes
 from owi_core.config import ModelConfig
 from owi_core.corpora import FAMILIES, Sample
-from owi_core.events import Control, Evaluated, Event, Finished, Started
+from owi_core.events import Control, Event
 from owi_core.experiments import pronoun
-from owi_core.experiments._kit.pair import (
-    Side,
-    Sides,
-    load_states,
-    recent_losses,
-    save_both,
-    train_both,
-)
-from owi_core.experiments._kit.params import (
-    check_params,
-    command,
-    fill_defaults,
-    recipe,
-    setting,
-)
+from owi_core.experiments._kit.pair import Pair, Side, Sides, run_pair
+from owi_core.experiments._kit.params import BaseParams, note_of, setting
 from owi_core.experiments._kit.session import loss_rose
 from owi_core.experiments.faults import ties
 from owi_core.model import Transformer
@@ -44,7 +31,6 @@ from owi_core.tokenizer import WordTokenizer
 
 NAME = "tying"
 SIDES = {"tying": ("tied", "untied"), "scale": ("scaled", "unscaled")}
-MEASURE_EVERY = 20
 N_LIVE, N_BATCH, N_WRONG_STEPS = 100, 64, 20
 SCALE_STEPS = 300
 # Half of a shipped model's width is enough where the clue stands before the pronoun.
@@ -54,14 +40,15 @@ DIRECT, DETOUR = 0.9, 0.75  # weight on the word meant, mean over heads of the b
 
 
 @dataclass(frozen=True)
-class Params:
+class Params(BaseParams):
     """What may be set; a value left out is the family's own."""
 
     question: str = setting(
         "tying", "what differs: one matrix or two, or the scale at the input", choices=tuple(SIDES)
     )
-    family: str = setting("swap", "which clue decides what the pronoun means", choices=FAMILIES)
-    seed: int = setting(0, "seed of data, weights and batches", low=0, high=2**31 - 1)
+    family: str = setting(
+        "swap", "which clue decides what the pronoun means", choices=FAMILIES, decides=True
+    )
     steps: int | None = setting(None, "training steps", low=1, high=2_000)
     batch_size: int | None = setting(None, "sentences per step", low=1, high=256)
     lr: float | None = setting(None, "highest learning rate", low=1e-6, high=10.0)
@@ -71,10 +58,6 @@ class Params:
     positions: str | None = setting(
         None, "how positions are told", choices=("sinusoidal", "learned", "none")
     )
-
-    def __post_init__(self) -> None:
-        check_params(self)
-        fill_defaults(self, self.usual())
 
     def usual(self) -> dict[str, Any]:
         """Return what the family and the question take where nothing is chosen."""
@@ -108,25 +91,14 @@ def run(
     Ends with Finished, or early with Diverged, Paused or Stopped.
     """
     prepared = prepare(params)
-    sides = prepared.sides
-    if resume and folder is not None:
-        load_states(sides, folder)
-    first, _ = sides
-    steps = first.trainer.config.steps
-    yield Started(NAME, asdict(params), recipe(NAME, params), steps, first.bundle.model.n_params)
-    if first.trainer.step == 0:
-        yield Evaluated(0, _live(prepared))
-    yield from train_both(
-        sides, folder, control or Control(), lambda: _live(prepared), MEASURE_EVERY
+    trainer = prepared.sides[0].trainer
+    pair = Pair(
+        prepared.sides,
+        lambda: _live(prepared),
+        lambda: measure(prepared, params),
+        lambda result: loss_rose(trainer) or verdict(result),
     )
-    if not all(side.trainer.finished for side in sides):
-        return
-    # Before the rows of words never seen are drawn afresh: a curve shows training alone.
-    yield Evaluated(steps, recent_losses(sides) | _live(prepared))
-    result = measure(prepared, params)
-    if folder is not None:
-        save_both(sides, folder)
-    yield Finished(NAME, asdict(params), result, loss_rose(first.trainer) or verdict(result))
+    yield from run_pair(NAME, params, pair, folder, control, resume)
 
 
 def prepare(params: Params) -> Prepared:
@@ -136,8 +108,9 @@ def prepare(params: Params) -> Prepared:
     """
     names = SIDES[params.question]
     made = [pronoun.prepare(_pronoun_params(params, name)) for name in names]
+    note = note_of(NAME, params, private=False)
     first, other = (
-        Side(name, _noted(one.bundle, params), one.trainer)
+        Side(name, dataclasses.replace(one.bundle, note=note), one.trainer)
         for name, one in zip(names, made, strict=True)
     )
     tokenizer = first.bundle.tokenizer
@@ -364,14 +337,3 @@ def _pronoun_params(params: Params, side: str) -> pronoun.Params:
         tie_weights=side != "untied",
         **more,
     )
-
-
-def _noted(bundle: Bundle, params: Params) -> Bundle:
-    note = {
-        "experiment": NAME,
-        "params": asdict(params),
-        "recipe": recipe(NAME, params),
-        "command": command(NAME, params),
-        "private": False,
-    }
-    return dataclasses.replace(bundle, note=note)

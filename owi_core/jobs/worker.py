@@ -358,6 +358,8 @@ def _be_modest(nice: int) -> None:
 
 
 def _shipped_experiments() -> Mapping[str, Runnable]:
+    # What nearly every experiment needs is imported while the worker waits for its job.
+    import owi_core.experiments._kit.session  # noqa: F401
     from owi_core.experiments import EXPERIMENTS
 
     return EXPERIMENTS

@@ -3,6 +3,8 @@
 import json
 import math
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,7 +15,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from owi_core import training
+from owi_core import experiments, training
 from owi_core.checkpoints import load
 from owi_core.corpora import FAMILIES, pronoun_corpus
 from owi_core.errors import OwiError, RunError, SettingError, TextError
@@ -39,10 +41,12 @@ from owi_core.experiments import (
     pronoun,
     recipe,
 )
-from owi_core.experiments._kit.params import command
+from owi_core.experiments._kit.ending import early_end
+from owi_core.experiments._kit.params import BaseParams, command, holds_typed_text, note_of
 from owi_core.experiments._kit.session import MAX_SNAPSHOTS
 from owi_core.readings import read
 from owi_core.tokenizer import WordTokenizer
+from tests.house.source import ROOT
 from tests.tiny import global_generator_untouched, refused, rng, sentences_of
 
 SMALL: dict[str, Any] = {"d_model": 8, "n_head": 2, "d_mlp": 8, "n_layer": 1, "batch_size": 4}
@@ -78,7 +82,77 @@ def whole_run(
     return request.param, run(request.param, small(request.param), folder), folder
 
 
-def test_both_experiments_are_found_and_another_name_is_refused() -> None:
+def test_listing_the_experiments_imports_none_of_them_and_finding_one_imports_that_one() -> None:
+    code = """
+import sys
+from owi_core.experiments import EXPERIMENTS, find
+
+def imported():
+    return [n for n in EXPERIMENTS if f"owi_core.experiments.{n}" in sys.modules]
+
+assert len(EXPERIMENTS) >= 10 and "torch" not in sys.modules and imported() == []
+assert "cost" in EXPERIMENTS and imported() == []
+find("step")
+assert imported() == ["step"]
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_every_module_with_a_name_is_an_experiment_of_that_name() -> None:
+    folder = Path(experiments.__file__).parent
+    assert "altered" not in EXPERIMENTS  # a module without NAME serves others
+    for name in EXPERIMENTS:
+        assert (folder / f"{name}.py").exists() or (folder / name / "__init__.py").exists()
+        assert find(name).name == name
+
+
+@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+def test_every_experiment_takes_a_seed_of_seven(name: str) -> None:
+    assert issubclass(EXPERIMENTS[name].params, BaseParams)
+    assert parse_params(EXPERIMENTS[name], {"seed": "7"}).seed == 7
+
+
+@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+def test_the_command_names_every_setting_that_decides_over_others(name: str) -> None:
+    kind = EXPERIMENTS[name].params
+    deciding = [p for p in parameters(kind) if p.decides]
+    for p in deciding:
+        for choice in p.choices:
+            assert f"--set {p.name}={choice}" in command(name, kind(**{p.name: choice}))
+
+
+@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+def test_typed_text_makes_a_run_private_and_is_left_out_of_its_note(name: str) -> None:
+    kind = EXPERIMENTS[name].params
+    assert not holds_typed_text(kind, asdict(kind()))
+    for p in parameters(kind):
+        # A parameter of any text (no choices) is one that a person types.
+        assert p.typed == (p.kind is str and not p.choices), p.name
+        if p.typed:
+            params = kind(**{p.name: "my secret"})
+            assert holds_typed_text(kind, asdict(params))
+            assert "my secret" not in json.dumps(note_of(name, params, private=True))
+
+
+@pytest.mark.parametrize(
+    ("request_", "event", "saved"),
+    [("pause", Paused(3), ["models", "state"]), ("stop", Stopped(3), ["models"])],
+)
+def test_an_early_end_saves_models_always_and_the_state_for_a_pause_only(
+    request_: Any, event: Event, saved: list[str], tmp_path: Path
+) -> None:
+    calls: list[str] = []
+    save = {
+        "save_state": lambda _: calls.append("state"),
+        "save_models": lambda _: calls.append("models"),
+    }
+    assert early_end(3, tmp_path, Control(request_), **save) == event
+    assert calls == saved
+    assert early_end(3, None, Control(request_), **save) == event
+    assert calls == saved  # without a folder nothing more is saved
+
+
+def test_an_experiment_is_found_by_name_and_another_name_is_refused() -> None:
     assert {"pronoun", "language"} <= set(EXPERIMENTS)
     assert find("pronoun") is EXPERIMENTS["pronoun"]
     with refused("experiment_unknown", SettingError, name="nothing"):

@@ -5,20 +5,24 @@ of its name inside.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from owi_core import checkpoints
 from owi_core.checkpoints import Bundle
-from owi_core.events import Control, Diverged, Evaluated, Event, Paused, Stopped
+from owi_core.events import Control, Diverged, Evaluated, Event, Finished, Started
+from owi_core.experiments._kit.ending import early_end
 from owi_core.experiments._kit.lock_step import load_trainers, lock_step, losses_of, save_trainers
+from owi_core.experiments._kit.params import BaseParams, recipe
 from owi_core.training import Trainer
 
-LOSS_EVERY = 4  # steps between two points of a curve
+LOSS_EVERY = 4  # steps between two points of a loss curve
+MEASURE_EVERY = 20  # steps between two live measurements; a multiple of LOSS_EVERY
 
 
 class Side(NamedTuple):
-    """One of the two models, and where its trainer stands."""
+    """One of the two models with its trainer."""
 
     name: str
     bundle: Bundle
@@ -28,38 +32,50 @@ class Side(NamedTuple):
 Sides = tuple[Side, Side]
 
 
-def train_both(
-    sides: Sides,
-    folder: Path | None,
-    control: Control,
-    measure: Callable[[], dict[str, float]],
-    measure_every: int,
-) -> Iterator[Event]:
-    """Let both take each step together; an early end is the end of both.
+@dataclass(frozen=True)
+class Pair:
+    """A paired run before its first step, and how it is measured: while it trains, and at its end.
 
-    Between steps, Evaluated holds both training losses (`NAME.train_loss_nats`), and every
-    `measure_every` steps what `measure` returns. Ends early with Diverged, Paused or Stopped; the
-    last two leave models and state in `folder`.
+    measure_live gives metrics by `NAME.metric`; measure gives the result.
     """
-    for event in lock_step([side.trainer for side in sides], control):
-        yield event
-        if isinstance(event, Diverged):
-            return
-        if event.step % LOSS_EVERY == 0 and event.step < event.steps:
-            measured = measure() if event.step % measure_every == 0 else {}
-            yield Evaluated(event.step, recent_losses(sides) | measured)
+
+    sides: Sides
+    measure_live: Callable[[], dict[str, float]]
+    measure: Callable[[], dict[str, Any]]
+    verdict: Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def run_pair(
+    name: str,
+    params: BaseParams,
+    pair: Pair,
+    folder: Path | None,
+    control: Control | None,
+    resume: bool,
+) -> Iterator[Event]:
+    """Yield the events of a whole paired run, or of the rest of a paused one.
+
+    Both models are left in `folder`.  Ends with Finished, or early with Diverged, Paused or
+    Stopped; an early end is the end of both.
+    """
+    sides = pair.sides
+    first = sides[0]
+    if resume and folder is not None:
+        load_trainers(_trainers(sides), folder)
+    steps, n_params = first.trainer.config.steps, first.bundle.model.n_params
+    yield Started(name, asdict(params), recipe(name, params), steps, n_params)
+    if first.trainer.step == 0:
+        yield Evaluated(0, pair.measure_live())
+    yield from _train(pair, folder, control or Control())
     if not all(side.trainer.finished for side in sides):
-        yield _early_end(sides, folder, control)
-
-
-def recent_losses(sides: Sides) -> dict[str, float]:
-    """Return both mean training losses of the last few steps, by name of model and metric."""
-    return losses_of(_trainers(sides), LOSS_EVERY)
-
-
-def load_states(sides: Sides, folder: Path) -> None:
-    """Go on where a paused run of both stands; RunError when the folder holds no such state."""
-    load_trainers(_trainers(sides), folder)
+        return
+    # The last point of the curves comes before the result is measured: `measure` may change the
+    # models (tying redraws rows that no sentence trained), and a curve shows training alone.
+    yield Evaluated(steps, _recent_losses(sides) | pair.measure_live())
+    result = pair.measure()
+    if folder is not None:
+        save_both(sides, folder)
+    yield Finished(name, asdict(params), result, pair.verdict(result))
 
 
 def save_both(sides: Sides, folder: Path) -> None:
@@ -69,15 +85,29 @@ def save_both(sides: Sides, folder: Path) -> None:
     checkpoints.save(other.bundle, folder / other.name)
 
 
-def _early_end(sides: Sides, folder: Path | None, control: Control) -> Paused | Stopped:
-    step = sides[0].trainer.step
-    if folder is not None:
-        save_both(sides, folder)
-    if control.request != "pause":
-        return Stopped(step)
-    if folder is not None:
-        save_trainers(_trainers(sides), folder)
-    return Paused(step)
+def _train(pair: Pair, folder: Path | None, control: Control) -> Iterator[Event]:
+    """Yield the events of all steps, between them both losses and, less often, live metrics."""
+    sides = pair.sides
+    for event in lock_step([side.trainer for side in sides], control):
+        yield event
+        if isinstance(event, Diverged):
+            return
+        if event.step % LOSS_EVERY == 0 and event.step < event.steps:
+            measured = pair.measure_live() if event.step % MEASURE_EVERY == 0 else {}
+            yield Evaluated(event.step, _recent_losses(sides) | measured)
+    if not all(side.trainer.finished for side in sides):
+        yield early_end(
+            sides[0].trainer.step,
+            folder,
+            control,
+            save_state=lambda place: save_trainers(_trainers(sides), place),
+            save_models=lambda place: save_both(sides, place),
+        )
+
+
+def _recent_losses(sides: Sides) -> dict[str, float]:
+    """Return both mean training losses of the last few steps, by name of model and metric."""
+    return losses_of(_trainers(sides), LOSS_EVERY)
 
 
 def _trainers(sides: Sides) -> dict[str, Trainer]:

@@ -14,7 +14,7 @@ from owi_core import VERSION
 from owi_core.errors import SettingError
 from owi_core.events import Event
 
-_CHOOSERS = ("family", "preset", "part")  # parameters on which the defaults of others depend
+MAX_SEED = 2**31 - 1
 Run = Callable[..., Iterator[Event]]
 
 
@@ -37,6 +37,8 @@ class Parameter(NamedTuple):
     high: float | None
     choices: tuple[str, ...]
     meaning: str
+    decides: bool = False
+    typed: bool = False
 
 
 def setting(
@@ -46,10 +48,35 @@ def setting(
     low: float | None = None,
     high: float | None = None,
     choices: tuple[str, ...] = (),
+    decides: bool = False,
+    typed: bool = False,
 ) -> Any:
-    """Declare a parameter with its default, range or choices, and meaning."""
+    """Declare a parameter with its default, range or choices, and meaning.
+
+    decides: the defaults of other parameters depend on it, so a command line always names it.
+    typed: it holds text that a person wrote; `note_of` keeps it out of what is given away.
+    """
     about = {"meaning": meaning, "low": low, "high": high, "choices": choices}
+    about |= {"decides": decides, "typed": typed}
     return field(default=default, metadata=about)
+
+
+@dataclass(frozen=True)
+class BaseParams:
+    """The parameters of an experiment; each experiment declares its own in a subclass.
+
+    A value that is left out (None) takes what `usual` returns for it.
+    """
+
+    seed: int = setting(0, "seed of data, weights and batches", low=0, high=MAX_SEED)
+
+    def __post_init__(self) -> None:
+        check_params(self)
+        fill_defaults(self, self.usual())
+
+    def usual(self) -> dict[str, Any]:
+        """Return the values of parameters that were left out."""
+        return {}
 
 
 def parameters(params: type[Any]) -> tuple[Parameter, ...]:
@@ -90,7 +117,8 @@ def check_params(params: Any) -> None:
 def fill_defaults(params: Any, defaults: Mapping[str, Any]) -> None:
     """Give the parameters that were left out (None) their defaults.
 
-    However narrow the model, its embedding scale stays within √d_model.
+    A default embedding scale is cut to √d_model, the largest that ModelConfig accepts: otherwise a
+    narrow model would be refused for a value that the user never chose.
     """
     for name, value in defaults.items():
         if getattr(params, name) is None:
@@ -108,19 +136,45 @@ def recipe(name: str, params: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def command(name: str, params: Any) -> str:
-    """Return the command line that remakes a run: what was chosen, and what is not usual then."""
+def command(name: str, params: BaseParams) -> str:
+    """Return the command line that remakes a run, with the settings that `needed` names."""
     words = [f"--set {k}={shlex.quote(str(v))}" for k, v in needed(params).items()]
     return " ".join(["python -m owi_core run", name, *words])
 
 
-def needed(params: Any) -> dict[str, Any]:
-    """Return the settings that remake the parameters: the choosers, the seed, what is not usual."""
+def needed(params: BaseParams) -> dict[str, Any]:
+    """Return the settings that remake the parameters.
+
+    These are the parameters that decide over others, the seed, and what differs from the defaults
+    that follow from them.
+    """
     values = asdict(params)
-    chosen = {k: values[k] for k in _CHOOSERS if k in values}
+    chosen = {p.name: values[p.name] for p in parameters(type(params)) if p.decides}
     usual = type(params)(**chosen)
     changed = {k: v for k, v in values.items() if v != getattr(usual, k)}
     return chosen | changed | {"seed": params.seed}
+
+
+def note_of(name: str, params: BaseParams, *, private: bool) -> dict[str, Any]:
+    """Return how a model was made, to be kept beside its weights.
+
+    private: it was trained on text that a person typed.  Whoever is given the model must not read
+    that text in the note, so the typed parameters are blank and no command is named.
+    """
+    typed = {p.name: "" for p in parameters(type(params)) if p.typed} if private else {}
+    return {
+        "experiment": name,
+        "params": asdict(params) | typed,
+        "recipe": recipe(name, params),
+        "command": "" if private else command(name, params),
+        "private": private,
+    }
+
+
+def holds_typed_text(kind: type[BaseParams], values: Mapping[str, Any]) -> bool:
+    """Return whether a value is text that a person typed, so that the run is private."""
+    texts = {p.name: p.default for p in parameters(kind) if p.typed}
+    return any(values.get(name, default) != default for name, default in texts.items())
 
 
 def _plain_kind(hint: Any) -> type:

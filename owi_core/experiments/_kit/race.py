@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from owi_core.events import Control, Diverged, Evaluated, Event, Paused, StepDone, Stopped
+from owi_core.events import Control, Diverged, Evaluated, Event, StepDone
+from owi_core.experiments._kit.ending import early_end
 from owi_core.experiments._kit.lock_step import load_trainers, lock_step, losses_of, save_trainers
 from owi_core.training import Trainer
 
@@ -40,7 +41,8 @@ def run_races(races: Sequence[Race], folder: Path | None, control: Control) -> I
             if isinstance(event, Diverged):
                 return
         if not race.finished:
-            yield _early_end(races, before + _place(race), folder, control)
+            step = before + _place(race)
+            yield early_end(step, folder, control, save_state=lambda place: _save(races, place))
             return
         before += race.steps
 
@@ -84,15 +86,9 @@ def _place(race: Race) -> int:
     return min(trainer.step for trainer in race.trainers.values())
 
 
-def _early_end(
-    races: Sequence[Race], step: int, folder: Path | None, control: Control
-) -> Paused | Stopped:
-    if control.request != "pause":
-        return Stopped(step)
-    if folder is not None:
-        for race in races:
-            save_trainers(_named(race), folder)
-    return Paused(step)
+def _save(races: Sequence[Race], folder: Path) -> None:
+    for race in races:
+        save_trainers(_named(race), folder)
 
 
 def _named(race: Race) -> dict[str, Trainer]:

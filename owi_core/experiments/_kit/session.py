@@ -18,26 +18,23 @@ from owi_core.events import (
     Evaluated,
     Event,
     Finished,
-    Paused,
     Snapshot,
     Started,
-    Stopped,
 )
-from owi_core.experiments._kit.params import check_params, command, fill_defaults, recipe, setting
+from owi_core.experiments._kit.ending import early_end
+from owi_core.experiments._kit.params import BaseParams, recipe, setting
 from owi_core.tokenizer import Encoding
 from owi_core.training import Trainer
 
 MAX_SNAPSHOTS = 60
 MAX_STEPS = 20_000
 ROSE_NATS = 1.0  # a smaller rise may be the luck of the batches
-_TYPED = ("own_text", "text_file", "watch", "prompt")  # parameters that hold what a user wrote
 
 
 @dataclass(frozen=True)
-class TransformerParams:
+class TransformerParams(BaseParams):
     """What may be set of a Transformer and its training; None takes the recipe's value."""
 
-    seed: int = setting(0, "seed of data, weights and batches", low=0, high=2**31 - 1)
     mask: str = setting("causal", "what a token may look at", choices=("causal", "bidirectional"))
     steps: int | None = setting(None, "training steps", low=0, high=MAX_STEPS)
     batch_size: int | None = setting(None, "samples per step", low=1, high=512)
@@ -69,14 +66,6 @@ class TransformerParams:
     tie_weights: bool = setting(True, "embedding and head share one matrix")
     clip_norm: float = setting(1.0, "largest gradient norm, 0 = off", low=0.0, high=1e6)
 
-    def __post_init__(self) -> None:
-        check_params(self)
-        fill_defaults(self, self.usual())
-
-    def usual(self) -> dict[str, Any]:
-        """Return the recipe: the values of what is left out."""
-        raise NotImplementedError
-
     def model_config(self, vocab_size: int, block_size: int) -> ModelConfig:
         """Return the model's settings among these parameters."""
         shared = self._shared(ModelConfig)
@@ -89,23 +78,6 @@ class TransformerParams:
     def _shared(self, config: type[Any]) -> dict[str, Any]:
         names = {f.name for f in dataclasses.fields(config)} & set(asdict(self))
         return {name: getattr(self, name) for name in names}
-
-
-def note_of(name: str, params: TransformerParams, *, private: bool) -> dict[str, Any]:
-    """Return how a model was made, to be kept beside its weights.
-
-    private: it was made with somebody's own words, which are nobody's business who is given the
-    model; it then names no command.
-    """
-    values = asdict(params)
-    typed = {key: "" for key in _TYPED if private and key in values}
-    return {
-        "experiment": name,
-        "params": values | typed,
-        "recipe": recipe(name, params),
-        "command": "" if private else command(name, params),
-        "private": private,
-    }
 
 
 @dataclass(frozen=True)
@@ -201,7 +173,13 @@ def watch_training(
         if step % config.eval_every == 0 and not last:
             yield Evaluated(step, measure())
     if trainer.step < config.steps:
-        yield _early_end(trainer, bundle, folder, control)
+        yield early_end(
+            trainer.step,
+            folder,
+            control,
+            save_state=trainer.save_state,
+            save_models=lambda place: checkpoints.save(bundle, place),
+        )
 
 
 @torch.no_grad()
@@ -212,15 +190,3 @@ def snapshot(bundle: Bundle, watched: Watched, step: int) -> Snapshot:
     assert output.pattern is not None
     pattern = output.pattern[:, 0].double().numpy().round(4).tolist()
     return Snapshot(step, list(watched.encoding.labels), watched.query, pattern)
-
-
-def _early_end(
-    trainer: Trainer, bundle: Bundle, folder: Path | None, control: Control
-) -> Paused | Stopped:
-    if folder is not None:
-        checkpoints.save(bundle, folder)
-    if control.request == "pause":
-        if folder is not None:
-            trainer.save_state(folder)
-        return Paused(trainer.step)
-    return Stopped(trainer.step)

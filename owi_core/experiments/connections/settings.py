@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from owi_core import peers
-from owi_core.experiments._kit.params import check_params, setting
+from owi_core.experiments._kit.params import BaseParams, setting
 from owi_core.peers import AnyModel, Peer, Plan
 
 PARTS = ("maps", "recall", "data", "time", "all")
@@ -26,13 +26,12 @@ Result = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Params:
+class Params(BaseParams):
     """What may be set; all models get the same size, steps, batches and data."""
 
-    part: str = setting("all", "which measurements", choices=PARTS)
-    seed: int = setting(0, "seed of weights, data and batches", low=0, high=2**31 - 1)
-    a: str = setting(A, "the first sentence of the maps")
-    b: str = setting(B, "the second sentence of the maps")
+    part: str = setting("all", "which measurements", choices=PARTS, decides=True)
+    a: str = setting(A, "the first sentence of the maps", typed=True)
+    b: str = setting(B, "the second sentence of the maps", typed=True)
     width: int = setting(32, "width of the Transformer; the others get as many numbers", low=8,
                          high=128)  # fmt: skip
     conv_layers: int = setting(3, "layers of the convolution", low=1, high=8)
@@ -41,9 +40,6 @@ class Params:
     steps: int = setting(300, "training steps of the recall", low=1, high=2_000)
     batch_size: int = setting(32, "sentences per step", low=1, high=128)
     lr: float = setting(4e-3, "highest learning rate", low=1e-6, high=1.0)
-
-    def __post_init__(self) -> None:
-        check_params(self)
 
     def plan(self, vocab_size: int, init_std: float | None = None) -> Plan:
         """Return what all models of a part share."""

@@ -12,8 +12,9 @@ from types import ModuleType
 from typing import Any
 
 from owi_core.errors import SettingError
-from owi_core.events import Control, Evaluated, Event, Finished, Paused, Started, Stopped
-from owi_core.experiments._kit.params import check_params, fill_defaults, recipe, setting
+from owi_core.events import Control, Evaluated, Event, Finished, Started
+from owi_core.experiments._kit.ending import early_end
+from owi_core.experiments._kit.params import BaseParams, recipe, setting
 from owi_core.experiments.cost import depth, outside, ranges, scale, time
 from owi_core.experiments.cost.unit import Interrupted
 from owi_core.masks import Reach
@@ -30,11 +31,10 @@ _STATE = "units.json"
 
 
 @dataclass(frozen=True)
-class Params:
+class Params(BaseParams):
     """What may be set; None takes the value that suits the part."""
 
-    part: str = setting("time", "what is measured", choices=tuple(PARTS))
-    seed: int = setting(0, "seed of weights, data and batches", low=0, high=2**31 - 1)
+    part: str = setting("time", "what is measured", choices=tuple(PARTS), decides=True)
     length: int | None = setting(None, "tokens in the longest sequence", low=16, high=4096)
     window: int | None = setting(None, "keys in a window, itself counted", low=1, high=512)
     n_global: int = setting(1, "global positions at the beginning", low=0, high=64)
@@ -51,12 +51,15 @@ class Params:
     lr: float | None = setting(None, "highest learning rate", low=1e-6, high=10.0)
 
     def __post_init__(self) -> None:
-        check_params(self)
-        fill_defaults(self, PARTS[self.part].USUAL)
+        super().__post_init__()
         assert self.d_model is not None
         assert self.n_head is not None
         if self.d_model % self.n_head:
             raise SettingError("d_model_not_divisible", d_model=self.d_model, n_head=self.n_head)
+
+    def usual(self) -> dict[str, Any]:
+        """Return the values that suit the part."""
+        return dict(PARTS[self.part].USUAL)
 
     @property
     def reach(self) -> Reach:
@@ -85,21 +88,17 @@ def run(
             try:
                 done[unit.name] = yield from unit.measure(control)
             except Interrupted as end:
-                yield end.event or _early_end(number - 1, folder, done, control)
+                yield end.event or early_end(
+                    number - 1, folder, control, save_state=lambda place: _keep(place, done)
+                )
                 return
         yield Evaluated(number, part.metrics(done))
     result = part.result(params, done)
     yield Finished(NAME, asdict(params), result, part.verdict(result))
 
 
-def _early_end(
-    number: int, folder: Path | None, done: dict[str, Any], control: Control
-) -> Paused | Stopped:
-    if control.request != "pause":
-        return Stopped(number)
-    if folder is not None:
-        (folder / _STATE).write_text(json.dumps(done), encoding="utf-8")
-    return Paused(number)
+def _keep(folder: Path, done: dict[str, Any]) -> None:
+    (folder / _STATE).write_text(json.dumps(done), encoding="utf-8")
 
 
 def _kept(folder: Path | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from owi_core.experiments import masking
-from owi_core.experiments._kit.params import Parameter, parameters
+from owi_core.experiments._kit.params import Parameter, holds_typed_text, parameters
 from owi_core.experiments.masking import Params
 from pages._ui.base import settings
 from pages._ui.base.page import Frame
@@ -37,8 +37,8 @@ def choose(page: Frame) -> dict[str, Any]:
 
 
 def is_private(values: Mapping[str, Any]) -> bool:
-    """Return whether the settings hold words that somebody typed."""
-    return any(values.get(name) for name in ("own_text", "sentence", "prompt"))
+    """Return whether the settings hold words that the user typed."""
+    return holds_typed_text(Params, values)
 
 
 def side_name(page: Frame, name: str) -> str:

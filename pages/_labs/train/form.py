@@ -10,7 +10,7 @@ import streamlit as st
 from owi_core.corpora import FAMILIES, read_text_file
 from owi_core.errors import TextError
 from owi_core.experiments import EXPERIMENTS
-from owi_core.experiments._kit.params import Parameter, parameters
+from owi_core.experiments._kit.params import Parameter, holds_typed_text, parameters
 from owi_core.experiments.pronoun import LOOK_AHEAD
 from pages._ui.base import settings
 from pages._ui.base.escape import markdown_plain
@@ -30,8 +30,6 @@ _FIRST = {
     "language": ("preset", "steps", "epochs", "lr", "seed"),
 }
 _DEFAULTS = {family: {"mask": "bidirectional"} for family in LOOK_AHEAD}
-# Whoever types a sentence into one of these has a run of their own.
-_TYPED = ("own_text", "watch", "prompt")
 
 
 @dataclass(frozen=True)
@@ -112,8 +110,9 @@ def choice_of(corpus: str, settings: Mapping[str, Any], text: str) -> Choice:
     params = {**settings, **_decided(corpus)}
     if corpus == OWN:
         params["own_text"] = text
-    private = any(params.get(name) for name in _TYPED)
-    return Choice(experiment_of(corpus), params, private)
+    experiment = EXPERIMENTS[experiment_of(corpus)]
+    private = holds_typed_text(experiment.params, params)
+    return Choice(experiment.name, params, private)
 
 
 def experiment_of(corpus: str) -> str:
