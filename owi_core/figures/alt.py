@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from owi_core.figures.table import adds, axis_name, axis_title, axis_words, plain, tells
+from owi_core.figures.roles import role_of
+from owi_core.figures.table import adds, axis_name, axis_title, axis_words, plain
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def figure_heard(figure: go.Figure) -> list[Heard]:
 
     A line between two axes of words has places and no values: it is left out.
     """
-    found = (_heard(trace, figure.layout) for trace in figure.data if tells(trace))
+    found = (_heard(trace, figure.layout) for trace in figure.data if role_of(trace) == "values")
     return [heard for heard in found if heard is not None]
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import plotly.graph_objects as go
 
+from owi_core.figures.roles import decoration, mark
 from owi_core.figures.theme import (
     NOTE_SIZE,
     TEXT_SIZE,
@@ -106,6 +107,7 @@ def reach_panels(
         colorscale=[[0, palette(theme).forbidden], [1, palette(theme).forbidden]],
         showscale=False,
         hoverinfo="skip",
+        meta=decoration(),
     )
     height, width = sheet.shape
     lay_out(
@@ -208,6 +210,7 @@ def accuracy_map(
         marker={"symbol": "x-thin", "size": 6, "line": {"width": 1.2, "color": palette(theme).b}},
         name=unlinked,
         hoverinfo="skip",
+        meta=mark(),
         showlegend=True,
     )
     lay_out(

@@ -7,6 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from owi_core.figures.labels import column_axis, hovers, numbered, word_axis
+from owi_core.figures.roles import decoration, mark
 from owi_core.figures.text import FigureText
 from owi_core.figures.theme import (
     ATTENTION_RANGE,
@@ -106,7 +107,9 @@ def forbidden_cells(
     """Return the cells that the mask keeps at exactly 0, in a grey that no weight has."""
     grey = palette(theme).forbidden
     return go.Heatmap(
+        # Plotly colours a cell only where it has a number; this one is a mark, not a weight of 0.
         z=np.where(mask | (pattern != 0), np.nan, 0.0),
+        meta=mark(),
         zmin=0,
         zmax=1,
         colorscale=[[0, grey], [1, grey]],
@@ -160,6 +163,7 @@ def _written(pattern: np.ndarray, highest: float, theme: Theme) -> go.Scatter:
             "color": [ink_on(colour_at(palette(theme).ramp, value / highest)) for value in values],
         },
         hoverinfo="skip",
+        meta=decoration(),
         name="values",
     )
 
@@ -169,7 +173,9 @@ def _line(
 ) -> go.Scatter:
     # Not SVG simplified: simplification would drop strokes of small cells.
     line = {"color": colour, "width": width, "simplify": False}
-    return go.Scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", name=name)
+    return go.Scatter(
+        x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", meta=decoration(), name=name
+    )
 
 
 def _axes(

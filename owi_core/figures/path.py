@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from owi_core.figures.labels import column_axis, hover, prints_words, word_axis
+from owi_core.figures.roles import decoration
 from owi_core.figures.text import FigureText
 from owi_core.figures.theme import (
     NOTE_SIZE,
@@ -116,6 +117,7 @@ def _reads(edges: Sequence[Edge], theme: Theme) -> list[go.Scatter]:
             },
             opacity=0.55 + 0.45 * edge.weight,
             hoverinfo="skip",
+            meta=decoration(),
             name="read",
         )
         for edge in edges
@@ -133,7 +135,9 @@ def _carried(n_layer: int, edges: Sequence[Edge], query: int, theme: Theme) -> g
         xs += [token, token, None]
         ys += [level, 0, None]
     line = {"color": palette(theme).muted, "width": 1.5, "dash": "dot"}
-    return go.Scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", name="residual")
+    return go.Scatter(
+        x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", meta=decoration(), name="residual"
+    )
 
 
 def _stations(

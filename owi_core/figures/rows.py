@@ -17,6 +17,7 @@ from owi_core.figures.labels import (
     width_units,
     word_axis,
 )
+from owi_core.figures.roles import decoration, marked
 from owi_core.figures.text import FigureText
 from owi_core.figures.theme import (
     NOTE_SIZE,
@@ -192,8 +193,10 @@ def _row_traces(row: NamedRow, suffix: str, theme: Theme, text: FigureText) -> l
     colours = palette(theme)
     weights = np.asarray(row.weights, dtype=float)
     axes = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "orientation": "h"}
+    forbidden = _forbidden(row)
     bars = go.Bar(
-        x=weights,
+        # A key that the mask excludes has no weight; a gap, so that no table counts a 0 for it.
+        x=np.where(forbidden & (weights == 0), np.nan, weights),
         y=list(range(len(row.labels))),
         name=as_typed(row.name),
         marker={"color": getattr(colours, row.identity.lower()), "line": {"width": 0}},
@@ -203,20 +206,31 @@ def _row_traces(row: NamedRow, suffix: str, theme: Theme, text: FigureText) -> l
         hovertemplate=f"<b>%{{customdata}}</b><br>{text.weight} %{{x:.3f}}<extra></extra>",
         **axes,
     )
-    forbidden = [] if row.allowed is None else np.flatnonzero(~np.asarray(row.allowed)).tolist()
-    if not forbidden:
+    if not forbidden.any():
         return [bars]
-    return [_forbidden_bars(row, forbidden, theme, text, axes), bars]
+    notes = [text.leak if weight else text.forbidden for weight in weights]
+    marks = [note if shut else "" for note, shut in zip(notes, forbidden, strict=True)]
+    bars.meta = marked(marks)
+    return [_forbidden_bars(row, marks, theme, text, axes), bars]
+
+
+def _forbidden(row: NamedRow) -> np.ndarray:
+    """Return (T,) bool, True where the mask lets the query see nothing."""
+    if row.allowed is None:
+        return np.zeros(len(row.labels), dtype=bool)
+    return ~np.asarray(row.allowed, dtype=bool)
 
 
 def _forbidden_bars(
-    row: NamedRow, forbidden: list[int], theme: Theme, text: FigureText, axes: dict[str, Any]
+    row: NamedRow, marks: Sequence[str], theme: Theme, text: FigureText, axes: dict[str, Any]
 ) -> go.Bar:
     """Return hatched lines over the full scale where the mask lets the query see nothing."""
     colours = palette(theme)
-    notes = [text.leak if row.weights[i] else text.forbidden for i in forbidden]
+    forbidden = [i for i, mark in enumerate(marks) if mark]
     return go.Bar(
+        # The full scale is the size of the hatch, not a weight: hence the role.
         x=[1.0] * len(forbidden),
+        meta=decoration(),
         y=forbidden,
         name=text.forbidden,
         marker={
@@ -224,9 +238,7 @@ def _forbidden_bars(
             "line": {"width": 0},
             "pattern": {"shape": "/", "fgcolor": colours.hatch, "size": 6, "solidity": 0.18},
         },
-        customdata=[
-            [hover(row.labels[i], i), note] for i, note in zip(forbidden, notes, strict=True)
-        ],
+        customdata=[[hover(row.labels[i], i), marks[i]] for i in forbidden],
         hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",
         **axes,
     )

@@ -2,7 +2,9 @@
 
 One row for every point or cell.  Columns: `series` (the trace), `x`, `y` and `value` (a cell's)
 with the titles of their axes, `x text` and `y text` where an axis carries words, `note 1…` for
-the words of the hover box.  What is only decoration (hatches, frames) has no row.
+the words of the hover box, `mark` for values that the figure marks, such as forbidden keys.
+A mark without a value (a forbidden cell) has a row with its place and no number; decoration
+(hatches, frames) has no row.  What a trace is, it declares itself: see `roles`.
 """
 
 import csv
@@ -15,6 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+
+from owi_core.figures.roles import marks_of, role_of
 
 _TAG = re.compile(r"<[^>]*>")
 _BREAK = re.compile(r"<br\s*/?>")
@@ -47,12 +51,12 @@ def csv_bytes(table: pd.DataFrame) -> bytes:
     return text.getvalue().encode("utf-8-sig")
 
 
-_ORDER = ("series", "x", "x text", "y", "y text", "value")
+_ORDER = ("series", "x", "x text", "y", "y text", "value", "mark")
 
 
 def tells(trace: Any) -> bool:
-    """Whether a trace holds numbers for the reader: one without a hover box or a name does not."""
-    return trace.hoverinfo != "skip" or bool(trace.showlegend)
+    """Return whether a trace has something for the table: values, or the places of marks."""
+    return role_of(trace) != "decoration"
 
 
 def _rows(trace: Any, layout: Any) -> list[dict[str, Any]]:
@@ -62,6 +66,10 @@ def _rows(trace: Any, layout: Any) -> list[dict[str, Any]]:
         texts = [words.get(float(at), "") if _is_number(at) else "" for at in columns[side]]
         if any(adds(text, at) for text, at in zip(texts, columns[side], strict=True)):
             columns[f"{side} text"] = texts
+    if role_of(trace) == "mark":
+        columns.pop("value", None)
+    if marks := marks_of(trace):
+        columns["mark"] = marks
     if trace.name:
         columns["series"] = [plain(str(trace.name))] * len(columns["x"])
     filled = {name: values for name, values in columns.items() if any(v != "" for v in values)}

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from owi_core.figures import (
     Curve,
     CutEdge,
+    FigureText,
     Line,
     NamedRow,
     Timed,
@@ -38,6 +39,7 @@ from owi_core.figures import (
     thumbnails,
     time_by_length,
 )
+from owi_core.figures.alt import figure_heard
 from owi_core.figures.page import figure_page
 from owi_core.figures.projection import NamedValue, length_bars, signed_bars
 from owi_core.figures.table import csv_bytes, figure_table
@@ -82,10 +84,64 @@ def test_matrix_gives_every_cell_with_both_words_and_tells_what_is_forbidden() -
     table = read_back(pattern_matrix(CAUSAL, MASK, SENTENCE, SENTENCE))
     rebuilt = np.full((T, T), np.nan)
     rebuilt[column(table, "y").astype(int), column(table, "x").astype(int)] = column(table, "value")
-    np.testing.assert_array_equal(rebuilt, CAUSAL)
+    np.testing.assert_array_equal(rebuilt, np.where(MASK, CAUSAL, np.nan))
     forbidden = table["series"].str.startswith("forbidden")
     assert forbidden.sum() == (~MASK).sum()
+    assert column(table[forbidden], "value").isna().all()
     assert set(table["y text"]) == {f"{word} ({i + 1})" for i, word in enumerate(SENTENCE)}
+
+
+def hatched_figures(leak: float) -> dict[str, go.Figure]:
+    """Every figure that hatches what the mask forbids, drawn from CAUSAL; `leak` at query 1."""
+    pattern = CAUSAL.copy()
+    pattern[1, 4] = leak
+    look = NamedRow("它", SENTENCE, pattern[1], query=1, allowed=MASK[1])
+    return {
+        "row": row_bars([look]),
+        "matrix": pattern_matrix(pattern, MASK, SENTENCE, SENTENCE),
+        "influence": influence_map(pattern, MASK, SENTENCE),
+        "thumbnails": thumbnails(pattern[None, None], MASK, SENTENCE, SENTENCE),
+    }
+
+
+def exported_weights(table: pd.DataFrame, name: str) -> np.ndarray:
+    """What a table says of query 1, (T,); NaN for a key without a number."""
+    if name != "row":
+        at_query = table["y text"].str.contains("和 (2)", regex=False)
+        table = table[at_query]
+    found = np.full(T, np.nan)
+    at = column(table, "y" if name == "row" else "x").astype(int)
+    found[at] = column(table, "x" if name == "row" else "value")
+    return found
+
+
+@pytest.mark.parametrize("name", ["row", "matrix", "influence", "thumbnails"])
+def test_a_forbidden_key_has_no_number_in_the_file_and_is_marked(name: str) -> None:
+    table = read_back(hatched_figures(0.0)[name])
+    weights = exported_weights(table, name)
+    np.testing.assert_array_equal(weights, np.where(MASK[1], CAUSAL[1], np.nan))
+    assert np.nansum(weights) == pytest.approx(1.0)
+    forbidden = FigureText().forbidden
+    marks = table["mark"] if name == "row" else table["series"]
+    marked = (marks == forbidden).sum()
+    assert marked == ((~MASK[1]).sum() if name == "row" else (~MASK).sum())
+
+
+@pytest.mark.parametrize("name", ["row", "matrix", "influence", "thumbnails"])
+def test_a_leak_keeps_its_own_number_in_the_file(name: str) -> None:
+    table = read_back(hatched_figures(0.125)[name])
+    assert exported_weights(table, name)[4] == 0.125
+    if name == "row":
+        assert list(table["mark"] == FigureText().leak) == [i == 4 for i in range(T)]
+
+
+@pytest.mark.parametrize("name", ["row", "matrix", "influence", "thumbnails"])
+def test_alternative_text_counts_allowed_keys_and_no_hatch(name: str) -> None:
+    (heard,) = figure_heard(hatched_figures(0.0)[name])
+    allowed = MASK[1] if name == "row" else MASK
+    values = (CAUSAL[1] if name == "row" else CAUSAL)[allowed]
+    assert heard.count == allowed.sum()
+    assert (heard.low.value, heard.high.value) == (values.min(), values.max())
 
 
 def test_a_leak_keeps_its_weight_in_the_table() -> None:
