@@ -16,9 +16,9 @@ from owi_core.errors import ModelFileError, TextError
 from owi_core.peers import AnyModel, Peer, logits_from_rows, mixing_weights
 from owi_core.record import ROW_SUM_TOLERANCE, Check
 
-INFLUENCE_VERSION = 1
-N_PROJECTIONS = 8
+INFLUENCE_VERSION = 2  # 1 held estimates from random directions
 MAX_TOKENS = 64  # the sentence is run once for each of its tokens
+MAX_GRADIENTS = 2_000_000  # numbers of gradients held at a time
 Floats = NDArray[np.float64]
 
 
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 class InfluenceRecord:
     """‖∂ logits at t / ∂ embedding of token s‖ of one sentence in one model.
 
-    influence: (T, T) as [t, s], estimated from `n_projections` random directions of the logits.
+    influence: (T, T) as [t, s].
     reach: (T, T) bool, True where the model's build lets s reach t.
     """
 
@@ -34,7 +34,6 @@ class InfluenceRecord:
     tokens: tuple[str, ...]
     influence: Floats
     reach: NDArray[np.bool_]
-    n_projections: int
     version: int = field(default=INFLUENCE_VERSION)
 
     def __post_init__(self) -> None:
@@ -83,7 +82,6 @@ class InfluenceRecord:
             "tokens": list(self.tokens),
             "influence": self.influence.tolist(),
             "reach": self.reach.tolist(),
-            "n_projections": self.n_projections,
             "version": self.version,
         }
 
@@ -99,7 +97,6 @@ class InfluenceRecord:
                 tuple(str(token) for token in values["tokens"]),
                 np.array(values["influence"], dtype=np.float64),
                 np.array(values["reach"], dtype=np.bool_),
-                int(values["n_projections"]),
             )
             fits = record._shape_errors() == 0
         except (KeyError, TypeError, ValueError) as error:
@@ -114,41 +111,52 @@ class InfluenceRecord:
 
 
 def influence_record(
-    kind: str,
-    model: AnyModel,
-    ids: torch.Tensor,
-    tokens: Sequence[str],
-    rng: torch.Generator,
-    n_projections: int = N_PROJECTIONS,
+    kind: str, model: AnyModel, ids: torch.Tensor, tokens: Sequence[str]
 ) -> InfluenceRecord:
     """Return the influence of a sentence's words on each other in a model of a kind."""
-    found = influence(model, ids, rng, n_projections)
-    allowed = reach(model, ids.shape[0])
-    return InfluenceRecord(kind, tuple(tokens), found.numpy(), allowed, n_projections)
+    found = influence(model, ids)
+    return InfluenceRecord(kind, tuple(tokens), found.numpy(), reach(model, ids.shape[0]))
 
 
-def influence(
-    model: AnyModel, ids: torch.Tensor, rng: torch.Generator, n_projections: int = N_PROJECTIONS
-) -> torch.Tensor:
+def influence(model: AnyModel, ids: torch.Tensor) -> torch.Tensor:
     """Return ‖∂ logits at t / ∂ embedding of token s‖, the Frobenius norm, (T, T) as [t, s].
 
-    Estimated: for u drawn from N(0, I), the mean of ‖Jᵀu‖² is ‖J‖².  What cannot depend is exactly
-    0, since a vector-Jacobian product of zeros is.  ids: (T,).
-    Raises TextError for a sentence that is too long or has less than two tokens.
-    Source: Hutchinson 1990, the trace estimator, of J Jᵀ.
+    Exact up to rounding.  Where the output cannot depend on the token it is exactly 0, because a
+    vector-Jacobian product of zeros is.  ids: (T,).
+    Raises TextError for a sentence that is too long or has fewer than two tokens.
     """
     T = ids.shape[0]
     _refuse_length(T)
     model.eval()
-    # One copy of the sentence for each output that is asked, so that one pass back serves all.
+    # One copy of the sentence for each output position: the outputs then share no input, so a
+    # single backward pass gives the gradients of all T positions without mixing them.
     rows = model.embedding.weight.detach()[ids].repeat(T, 1, 1).requires_grad_()  # (T, T, W)
-    logits = logits_from_rows(model, rows).diagonal().T  # (T, V): in copy t the output at t
+    logits = logits_from_rows(model, rows).diagonal()  # (V, T): in copy t the output at t
     squares = torch.zeros(T, T, dtype=torch.float64)
-    for _ in range(n_projections):
-        direction = torch.randn(logits.shape[1], generator=rng)
-        (gradient,) = torch.autograd.grad((logits @ direction).sum(), rows, retain_graph=True)
-        squares += gradient.double().square().sum(-1)
-    return (squares / n_projections).sqrt()
+    basis = _basis_of_logits(model)  # (R, V)
+    # Many directions at once cost little more than one, as long as their gradients fit in memory.
+    for directions in basis.split(max(1, MAX_GRADIENTS // rows.numel())):
+        given = directions[:, :, None].expand(-1, -1, T)  # (r, V, T)
+        (gradients,) = torch.autograd.grad(
+            logits, rows, given, retain_graph=True, is_grads_batched=True
+        )  # (r, T, T, W)
+        squares += gradients.double().square().sum((0, 3))
+    return squares.sqrt()
+
+
+@torch.no_grad()
+def _basis_of_logits(model: AnyModel) -> torch.Tensor:
+    """Return orthonormal directions that span every change the logits can make, (R, V).
+
+    The head is linear: logits = H h + b, so J = H ∂h and the columns of J lie in the column space
+    of H.  For an orthonormal basis Q of that space Σ_i ‖Jᵀ q_i‖² = ‖Qᵀ J‖² = ‖J‖², with only
+    R = min(V, W) products instead of V.
+    """
+    V, W = model.lm_head.weight.shape
+    if V <= W:
+        return torch.eye(V)
+    basis: torch.Tensor = torch.linalg.qr(model.lm_head.weight).Q.T  # (W, V)
+    return basis
 
 
 def reach(model: AnyModel, T: int) -> NDArray[np.bool_]:

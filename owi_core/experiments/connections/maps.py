@@ -37,14 +37,13 @@ def maps_of_fresh_models(params: Params) -> Result:
     models[LINEAR] = peers.make(
         "cnn", dataclasses.replace(plan, linear=True), width, peers.rng_of(params.seed)
     )
-    return compare_maps(models, (a, b), (words[0], words[1]), params.seed, "fresh")
+    return compare_maps(models, (a, b), (words[0], words[1]), "fresh")
 
 
 def compare_maps(
     models: Mapping[str, AnyModel],
     ids: tuple[Tensor, Tensor],
     words: tuple[list[str], list[str]],
-    seed: int,
     name: str,
 ) -> Result:
     """Return the maps of two sentences under `name`, and by model what they show.
@@ -55,10 +54,7 @@ def compare_maps(
     """
     maps, shown = {}, {}
     for kind, model in models.items():
-        pair = [
-            influence_record(kind, model, x, w, peers.rng_of(seed))
-            for x, w in zip(ids, words, strict=True)
-        ]
+        pair = [influence_record(kind, model, x, w) for x, w in zip(ids, words, strict=True)]
         maps[kind] = {side: _rounded(r) for side, r in zip(("a", "b"), pair, strict=True)}
         numbers = _map_numbers(model, ids, pair)
         shown[kind] = about(model) | numbers | {"maps_of": name, name: numbers}

@@ -93,7 +93,7 @@ def recall_result(params: Params, race: Race) -> Result:
     pair = recall_pair(min(PAIR_LENGTH, params.longest + 1), params.seed)
     names = recall_words()
     words = tuple([names[i] for i in ids.tolist()] for ids in pair)
-    result = compare_maps(models, pair, words, params.seed, "trained")  # type: ignore[arg-type]
+    result = compare_maps(models, pair, words, "trained")  # type: ignore[arg-type]
     merge(result, {"models": found, "chance": RECALL_CHANCE, "longest": params.longest})
     return result
 
