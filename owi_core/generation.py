@@ -18,6 +18,8 @@ from owi_core.config import SamplingConfig
 from owi_core.errors import TextError
 from owi_core.model import ModelOutput, Transformer
 
+ROUNDING = 1e-9  # far above the error of a sum of 100,000 doubles, far below any top_p
+
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
@@ -63,9 +65,10 @@ class Shares(NamedTuple):
 def next_distribution(logits: Tensor, config: SamplingConfig) -> Tensor:
     """Return the probabilities (V,) from which the next token is drawn.
 
-    logits: (V,).  Temperature divides them first, then top_k keeps the k likeliest, then top_p, of
-    what those share out, the smallest set of likeliest tokens that holds that much probability;
-    temperature 0 is one-hot.
+    logits: (V,).  Temperature divides them first, then top_k keeps the k likeliest, then top_p
+    keeps, of those, the smallest set of likeliest tokens that holds that share of their
+    probability; temperature 0 is one-hot.  Among equal logits the smaller id ranks first, so a tie
+    at the k-th place keeps the smaller ids and leaves out their equals.
     Source: Holtzman et al. 2020, section 3.1.
     """
     if config.temperature == 0:
@@ -80,8 +83,10 @@ def next_distribution(logits: Tensor, config: SamplingConfig) -> Tensor:
         ranked[config.top_k :] = 0
     ranked = ranked / ranked.sum()
     if config.top_p < 1:
-        before = ranked.cumsum(dim=-1) - ranked
-        ranked = ranked * (before < config.top_p)
+        before = ranked.cumsum(dim=-1) - ranked  # (V,) held by the likelier tokens
+        # Sums of equal shares round: ten twentieths come to a little less than 0.5, and without
+        # the tolerance an eleventh token would be kept.
+        ranked = ranked * (before < config.top_p - ROUNDING)
     return torch.zeros_like(ranked).scatter(0, order, ranked / ranked.sum()).to(logits.dtype)
 
 

@@ -73,6 +73,19 @@ def test_top_p_keeps_the_smallest_set_that_holds_so_much() -> None:
     assert shaped([0.25] * 4, top_p=0.5) == [0.5, 0.5, 0, 0]
 
 
+@pytest.mark.parametrize("n", [3, 7, 10, 20, 49, 100, 1000])
+def test_top_p_k_nths_of_n_equal_tokens_keeps_exactly_k(n: int) -> None:
+    for k in range(1, n, max(1, n // 50)):
+        p = next_distribution(torch.zeros(n), SamplingConfig(top_p=k / n))
+        assert int((p > 0).sum()) == k, k
+
+
+def test_a_tie_at_the_last_place_keeps_the_smaller_ids() -> None:
+    logits = torch.tensor([1.0, 2.0, 1.0, 1.0])
+    for settings in (SamplingConfig(top_k=3), SamplingConfig(top_p=0.7)):
+        assert (next_distribution(logits, settings) > 0).tolist() == [True, True, True, False]
+
+
 def test_top_p_never_leaves_nothing() -> None:
     assert shaped(top_p=1e-6) == pytest.approx([0, 1, 0, 0, 0])
 
@@ -204,6 +217,14 @@ def test_a_token_of_no_probability_is_never_drawn(p: list[float], u: float) -> N
     ids, ends = shares(weights)
     place = ids.tolist().index(token)
     assert (ends[place - 1] if place else 0.0) <= u < ends[place]
+
+
+def test_pieces_fill_the_line_also_when_rounding_left_the_sum_below_1() -> None:
+    ids, ends = shares(np.array([0.1, 0.3], np.float32))
+    assert ids.tolist() == [1, 0]
+    assert ends.tolist() == pytest.approx([0.75, 1.0])
+    assert ends[-1] == 1.0
+    assert draw(np.array([0.2, 0.2]), 0.99) == 1
 
 
 def test_drawing_evenly_spread_numbers_gives_the_distribution() -> None:
