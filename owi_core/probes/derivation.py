@@ -10,10 +10,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from owi_core.probes.step import NORM_EPSILON, StepRecord
+from owi_core.probes.step import NORM_EPSILON, StepInputs, StepRecord
 
 PER_HEAD = ("scores", "scaled", "masked", "pattern", "z")
-GIVEN = ("x", "w_q", "w_k", "w_v", "w_o", "mask")
+GIVEN = ("x", "w_q", "w_k", "w_v", "w_o", "mask")  # what a reader may edit
+STREAM = "stream"  # given too, by a pre-norm layer alone, and not edited
 CHAIN = (
     "x", "w_q", "w_k", "w_v", "q", "k", "v", "scores", "scaled", "mask", "masked", "pattern",
     "z", "concat", "w_o", "out", "resid", "norm",
@@ -49,9 +50,17 @@ class Derivation:
         return tuple(dict.fromkeys(cell for term in self.terms for cell, _ in term))
 
 
+def tables_of(inputs: StepInputs) -> tuple[str, ...]:
+    """Return the names of all tables of a step, in the order in which they are computed."""
+    if inputs.stream is None:
+        return CHAIN
+    at = CHAIN.index("resid")
+    return (*CHAIN[:at], STREAM, *CHAIN[at:])
+
+
 def table(record: StepRecord, name: str, head: int = 0) -> NDArray[Any]:
     """Return a table as it is seen in one head, always two-dimensional."""
-    if name in GIVEN:
+    if name in (*GIVEN, STREAM):
         given: NDArray[Any] = getattr(record.inputs, name)
         return given
     values: NDArray[Any] = getattr(record, name)
@@ -95,8 +104,12 @@ def feeds(record: StepRecord, cell: Cell, head: int = 0) -> tuple[Cell, ...]:
     name, i, j = cell
     own = range(head * D, (head + 1) * D)  # the columns of this head
     rows, columns = range(T), range(d)
+    # The output is added to x, or to the stream where the layer reads a normalised copy of it.
+    added_to: dict[str, list[Cell]] = {"x": [], STREAM: []}
+    added_to[_residual(record)].append(Cell("resid", i, j))
     found: dict[str, Callable[[], list[Cell]]] = {
-        "x": lambda: [Cell(t, i, c) for t in "qkv" for c in columns] + [Cell("resid", i, j)],
+        "x": lambda: [Cell(t, i, c) for t in "qkv" for c in columns] + added_to["x"],
+        STREAM: lambda: added_to[STREAM],
         "w_q": lambda: [Cell("q", r, j) for r in rows],
         "w_k": lambda: [Cell("k", r, j) for r in rows],
         "w_v": lambda: [Cell("v", r, j) for r in rows],
@@ -116,6 +129,11 @@ def feeds(record: StepRecord, cell: Cell, head: int = 0) -> tuple[Cell, ...]:
         "norm": list,
     }
     return tuple(found[name]())
+
+
+def _residual(record: StepRecord) -> str:
+    """Return the name of the table that the output is added to."""
+    return "x" if record.inputs.stream is None else STREAM
 
 
 _Terms = list[list[Cell]]
@@ -176,7 +194,7 @@ def _joined(record: StepRecord, cell: Cell, head: int) -> _Rule:
 
 
 def _added(record: StepRecord, cell: Cell, head: int) -> _Rule:
-    return "add", [[cell._replace(table="x")], [cell._replace(table="out")]], ()
+    return "add", [[cell._replace(table=_residual(record))], [cell._replace(table="out")]], ()
 
 
 def _normed(record: StepRecord, cell: Cell, head: int) -> _Rule:
@@ -187,7 +205,7 @@ def _normed(record: StepRecord, cell: Cell, head: int) -> _Rule:
 
 
 _RULES: dict[str, Callable[[StepRecord, Cell, int], _Rule]] = {
-    **dict.fromkeys(GIVEN, _given),
+    **dict.fromkeys((*GIVEN, STREAM), _given),
     "q": _projected("x", "w_q", 0),
     "k": _projected("x", "w_k", 1),
     "v": _projected("x", "w_v", 2),

@@ -135,7 +135,7 @@ def influence(model: AnyModel, ids: torch.Tensor) -> torch.Tensor:
     squares = torch.zeros(T, T, dtype=torch.float64)
     basis = _basis_of_logits(model)  # (R, V)
     # Many directions at once cost little more than one, as long as their gradients fit in memory.
-    for directions in basis.split(max(1, MAX_GRADIENTS // rows.numel())):
+    for directions in torch.split(basis, max(1, MAX_GRADIENTS // rows.numel())):
         given = directions[:, :, None].expand(-1, -1, T)  # (r, V, T)
         (gradients,) = torch.autograd.grad(
             logits, rows, given, retain_graph=True, is_grads_batched=True

@@ -16,7 +16,7 @@ from owi_core import masks
 from owi_core.attention import attention_pattern, attention_scores
 from owi_core.checkpoints import Bundle
 from owi_core.errors import SettingError
-from owi_core.model import Transformer, sinusoidal_positions
+from owi_core.model import sinusoidal_positions
 from owi_core.probes.walk import walk
 
 Floats = NDArray[np.floating[Any]]
@@ -34,6 +34,8 @@ class StepInputs:
     """All that is given: x (T, d), four matrices (d, d), a mask (T, T) with True = may attend.
 
     bias: None, or the biases of q, k, v and o, (4, d).  temperature divides the scores.
+    stream: None, or the residual stream (T, d) that the output is added to where it is not x: a
+    pre-norm layer reads the normalised stream and writes to the stream itself.
     Raises SettingError when the heads do not divide d, or a query may look nowhere.
     """
 
@@ -46,6 +48,7 @@ class StepInputs:
     n_head: int = 1
     temperature: float = 1.0
     bias: Floats | None = None
+    stream: Floats | None = None
 
     def __post_init__(self) -> None:
         d_model = self.x.shape[1]
@@ -59,13 +62,18 @@ class StepInputs:
     def d_head(self) -> int:
         return int(self.x.shape[1]) // self.n_head
 
+    @property
+    def residual(self) -> Floats:
+        """What the output is added to, (T, d)."""
+        return self.x if self.stream is None else self.stream
+
 
 @dataclass(frozen=True, eq=False)
 class StepRecord:
     """Every table of the step, in the order in which it is computed.
 
     q, k, v: (T, d).  scores, scaled, masked, pattern: (H, T, T).  z: (H, T, D).
-    concat, out, resid, norm: (T, d); resid = x + out.
+    concat, out, resid, norm: (T, d); resid = residual + out.
     """
 
     inputs: StepInputs
@@ -136,7 +144,7 @@ def run_step(inputs: StepInputs) -> StepRecord:
     z = pattern @ heads[2]  # (H, T, D)
     concat = join_heads(z)  # (T, d)
     out = concat @ w_o + b_o
-    resid = x + out
+    resid = torch.from_numpy(inputs.residual) + out
     norm = F.layer_norm(resid, resid.shape[-1:], eps=NORM_EPSILON)
     masked = scaled.masked_fill(~allowed, -torch.inf)
     tables = (q, k, v, scores, scaled, masked, pattern, z, concat, out, resid, norm)
@@ -159,6 +167,8 @@ def changed(before: StepRecord, after: StepRecord) -> dict[str, Bools]:
     """Return, for each table, given or computed, which of its numbers are others now."""
     names = ("x", *WEIGHTS, "mask")
     pairs = {n: (getattr(before.inputs, n), getattr(after.inputs, n)) for n in names}
+    if after.inputs.stream is not None:
+        pairs["stream"] = before.inputs.residual, after.inputs.stream
     pairs |= {f.name: (getattr(before, f.name), getattr(after, f.name)) for f in fields(after)[1:]}
     return {name: _differs(old, new) for name, (old, new) in pairs.items()}
 
@@ -166,7 +176,7 @@ def changed(before: StepRecord, after: StepRecord) -> dict[str, Bools]:
 def from_model(bundle: Bundle, text: str, layer: int) -> tuple[StepInputs, tuple[str, ...]]:
     """Return one layer of a trained model as a step on one sentence, and the sentence's tokens.
 
-    x is what enters the layer's attention, in float64.  SettingError for a layer it has not.
+    x is what enters the layer's attention, in float64.  SettingError for a layer it does not have.
     """
     model = bundle.model.eval()
     if not 0 <= layer < model.config.n_layer:
@@ -174,8 +184,11 @@ def from_model(bundle: Bundle, text: str, layer: int) -> tuple[StepInputs, tuple
             "setting_out_of_range", name="layer", value=layer + 1, low=1, high=model.config.n_layer
         )
     encoding = bundle.tokenizer.encode(text)
-    entering = _entering(model, encoding.ids, layer)  # (T, d)
-    attention: Any = model.blocks[layer].attention
+    stream = walk(model, encoding.ids)[layer].before  # (T, d)
+    block: Any = model.blocks[layer]
+    with torch.no_grad():
+        entering = block.attention_input(stream)  # (T, d)
+    attention = block.attention
     linear = [attention.w_q, attention.w_k, attention.w_v, attention.w_o]
     d = model.config.d_model
     weights = [torch.eye(d) if one is None else one.weight.detach().T for one in linear]
@@ -183,7 +196,9 @@ def from_model(bundle: Bundle, text: str, layer: int) -> tuple[StepInputs, tuple
     mask = model.default_mask(len(encoding.ids)).numpy()
     x, w_q, w_k, w_v, w_o = (each.double().contiguous().numpy() for each in (entering, *weights))
     bias = torch.stack(biases).double().numpy()
-    inputs = StepInputs(x, w_q, w_k, w_v, w_o, mask, model.config.n_head, bias=bias)
+    # A post-norm layer reads the stream as it is: x and the stream are then one.
+    apart = stream.double().numpy() if block.pre_norm else None
+    inputs = StepInputs(x, w_q, w_k, w_v, w_o, mask, model.config.n_head, bias=bias, stream=apart)
     return inputs, encoding.labels
 
 
@@ -207,15 +222,6 @@ def position_table(T: int, d_model: int) -> Floats:
     """Return the sinusoidal table, (T, d); row 0 is 0, 1, 0, 1 …"""
     table: Floats = sinusoidal_positions(T, d_model).numpy()
     return table
-
-
-@torch.no_grad()
-def _entering(model: Transformer, ids: tuple[int, ...], layer: int) -> Tensor:
-    """Return what enters a layer's attention: (T, d)."""
-    passed = walk(model, ids)[layer]
-    block: Any = model.blocks[layer]
-    entering: Tensor = block.norm_attention(passed.before) if block.pre_norm else passed.before
-    return entering
 
 
 def _biases(inputs: StepInputs) -> Tensor:

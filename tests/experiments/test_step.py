@@ -15,7 +15,7 @@ from owi_core.events import Finished, Started
 from owi_core.experiments import step
 from owi_core.experiments.faults import attention
 from owi_core.experiments.faults.attention import trials
-from owi_core.probes.derivation import CHAIN, Cell, derive, feeds, recomputed, table
+from owi_core.probes.derivation import CHAIN, Cell, derive, feeds, recomputed, table, tables_of
 from owi_core.probes.step import (
     WEIGHTS,
     StepInputs,
@@ -39,7 +39,7 @@ from owi_core.probes.step_checks import (
     z_by_hand,
 )
 from owi_core.readings import read
-from tests.tiny import global_generator_untouched, refused
+from tests.tiny import global_generator_untouched, refused, rng, word_bundle
 
 SENTENCE = "小明把苹果放在桌子上，小红拿走了它"
 ERRORS = ("row_sum_error", "sdpa_error", "mha_error", "z_by_hand_error", "permutation_error")
@@ -164,6 +164,41 @@ def test_a_trained_layer_taken_apart_gives_the_models_own_pattern(layer: int) ->
     assert labels == own.query_tokens
     np.testing.assert_allclose(record.pattern, own.pattern[layer], atol=1e-4)
     np.testing.assert_allclose(record.scaled, own.scores[layer], atol=1e-2, rtol=1e-4)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("layer", [0, 1])
+def test_the_last_stage_adds_to_the_models_own_residual_stream(norm: str, layer: int) -> None:
+    bundle = word_bundle(norm=norm)
+    with torch.no_grad():  # a fresh norm would scale by 1 and shift by 0
+        for name, parameter in bundle.model.named_parameters():
+            if "norm" in name:
+                parameter.add_(torch.randn(parameter.shape, generator=rng(4)), alpha=0.3)
+    record = run_step(from_model(bundle, SENTENCE, layer)[0])
+    block = bundle.model.blocks[layer]
+    entered: list[torch.Tensor] = []  # what the block's second half starts from
+    own = block.join
+    block.join = lambda resid, written: entered.append(own(resid, written)) or entered[-1]
+    with torch.no_grad():
+        bundle.model(torch.tensor([bundle.tokenizer.encode(SENTENCE).ids]), explicit=True)
+    np.testing.assert_allclose(record.resid, entered[0][0].numpy(), atol=1e-5)
+    # Gain and shift of the model's next norm are not part of the step.
+    next_norm = block.norm_mlp if norm == "pre" else block.norm_attention
+    scaled = record.norm * next_norm.weight.detach().numpy() + next_norm.bias.detach().numpy()
+    np.testing.assert_allclose(scaled, next_norm(entered[0][0]).detach().numpy(), atol=1e-4)
+
+
+def test_the_stream_of_a_layer_explains_the_sum_that_x_does_not() -> None:
+    record = run_step(from_model(word_bundle(), SENTENCE, 1)[0])
+    for i, j in np.ndindex(record.resid.shape):
+        derivation = derive(record, Cell("resid", i, j))
+        assert recomputed(derivation) == pytest.approx(derivation.value, abs=1e-9)
+        assert derivation.sources == (Cell("stream", i, j), Cell("out", i, j))
+    assert feeds(record, Cell("stream", 1, 2)) == (Cell("resid", 1, 2),)
+    assert Cell("resid", 1, 2) not in feeds(record, Cell("x", 1, 2))
+    assert derive(record, Cell("stream", 1, 2)).kind == "given"
+    assert "stream" in tables_of(record.inputs)
+    assert "stream" not in tables_of(inputs_of())
 
 
 def test_a_layer_that_a_model_has_not_is_refused() -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from owi_core.figures import pattern_matrix
-from owi_core.probes.derivation import CHAIN, GIVEN, PER_HEAD, Cell, derive, table
+from owi_core.probes.derivation import GIVEN, PER_HEAD, STREAM, Cell, derive, table, tables_of
 from owi_core.probes.step import StepRecord, changed
 from pages._labs.step.text import figure, formula, weighted_sum
 from pages._ui.base.figure_text import figure_text
@@ -27,7 +27,7 @@ STAGES = (
     ("softmax", ("pattern",)),
     ("mix", ("z",)),
     ("join", ("concat", "w_o", "out")),
-    ("close", ("resid", "norm")),
+    ("close", (STREAM, "resid", "norm")),
 )
 # Tables whose columns, or rows, belong to a head: a wide one is shown where its head begins.
 _HEAD_COLUMNS = ("w_q", "w_k", "w_v", "q", "k", "v", "concat")
@@ -73,8 +73,12 @@ def draw(
         "stages": [
             {
                 "title": page.t(f"stage.{name}.title"),
-                "about": page.t(f"stage.{name}.about"),
-                "panels": [_panel(page, record, t, head, marks, labels) for t in tables],
+                "about": _about(page, name, record),
+                "panels": [
+                    _panel(page, record, t, head, marks, labels)
+                    for t in tables
+                    if t in tables_of(record.inputs)
+                ],
             }
             for name, tables in STAGES
         ],
@@ -96,7 +100,9 @@ def draw(
 
 def every_number(record: StepRecord) -> pd.DataFrame:
     """Return all tables of the step as one; a table that has no heads is told as head 0's."""
-    tables = {n: getattr(record.inputs if n in GIVEN else record, n) for n in CHAIN}
+    given = (*GIVEN, STREAM)
+    names = tables_of(record.inputs)
+    tables = {n: getattr(record.inputs if n in given else record, n) for n in names}
     rows = [
         (name, *(at if len(at) == 3 else (0, *at)), float(value))
         for name, table in tables.items()
@@ -120,6 +126,12 @@ def _lines(record: StepRecord, selected: Cell | None, head: int) -> list[str]:
     return lines
 
 
+def _about(page: Frame, stage: str, record: StepRecord) -> str:
+    """Return what a stage does; the last one adds to the stream where the layer has its own."""
+    own = stage == "close" and record.inputs.stream is not None
+    return page.t("stage.close.about_stream" if own else f"stage.{stage}.about")
+
+
 def _panel(
     page: Frame,
     record: StepRecord,
@@ -133,10 +145,11 @@ def _panel(
     seen = np.s_[top : top + rows, left : left + columns]
     marked = marks[name][head] if name in PER_HEAD and marks[name].ndim == 3 else marks[name]
     shown = whole[seen].astype(float).round(6)
+    own = name == "resid" and record.inputs.stream is not None
     kinds = {"mask": "mask", "pattern": "weight"}
     return {
         "id": name,
-        "title": page.t(f"panel.{name}"),
+        "title": page.t("panel.resid_stream" if own else f"panel.{name}"),
         "shape": _shape(page, whole.shape, (rows, columns)),
         "values": [[None if np.isinf(v) else v for v in row] for row in shown.tolist()],
         "rows": [str(top + i + 1) for i in range(rows)],
@@ -182,7 +195,7 @@ def _by_table(record: StepRecord, cells: tuple[Cell, ...], head: int) -> dict[st
 
 def _cell(sent: object, record: StepRecord, head: int) -> Cell | None:
     """Return the cell that the browser named, if there is such a one."""
-    known = {name for _, tables in STAGES for name in tables}
+    known = tables_of(record.inputs)
     if not isinstance(sent, list) or len(sent) != 3 or sent[0] not in known:
         return None
     if not all(isinstance(place, int | float) for place in sent[1:]):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from owi_core.errors import OwiError
-from owi_core.probes.derivation import CHAIN, GIVEN, PER_HEAD, Cell
+from owi_core.probes.derivation import GIVEN, PER_HEAD, Cell, tables_of
 from owi_core.probes.step import StepInputs, with_cell
 from pages._ui.session.state import forget, held, keep, renew, set_kept
 
@@ -58,7 +58,7 @@ def _number(change: Any, given: StepInputs) -> tuple[Cell | None, float]:
 
 
 def _cell(sent: Any, given: StepInputs) -> Cell | None:
-    if not isinstance(sent, list) or len(sent) != 3 or sent[0] not in CHAIN:
+    if not isinstance(sent, list) or len(sent) != 3 or sent[0] not in tables_of(given):
         return None
     if not all(isinstance(place, int) and not isinstance(place, bool) for place in sent[1:]):
         return None

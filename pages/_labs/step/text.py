@@ -7,7 +7,7 @@ from owi_core.probes.derivation import Cell, Derivation
 SYMBOLS = {
     "x": "x", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V", "q": "q", "k": "k", "v": "v",
     "scores": "s", "scaled": "s′", "mask": "m", "masked": "s″", "pattern": "α", "z": "z",
-    "concat": "c", "w_o": "W_O", "out": "o", "resid": "r", "norm": "y",
+    "concat": "c", "w_o": "W_O", "out": "o", "stream": "h", "resid": "r", "norm": "y",
 }  # fmt: skip
 MOST_TERMS = 8
 _LOWERED = str.maketrans("0123456789,", "₀₁₂₃₄₅₆₇₈₉,")
