@@ -1,0 +1,33 @@
+"""Links that version 0.1.0 made, kept as it made them: they open the same view."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.pages_under_test import calm, kept_by, reopened
+
+# Each entry: the page, a link that its share button gave, and the values that the page held then.
+OLD: list[dict[str, Any]] = json.loads(
+    Path(__file__).with_name("old_links.json").read_text("utf-8")
+)
+# One changed view a page in the default run; the untouched views and English ones are slow.
+QUICK = {id(entry) for entry in {e["page"]: e for e in OLD if "lang=zh" in e["link"]}.values()}
+
+
+def plain(value: Any) -> Any:
+    """Return a kept value as JSON holds it."""
+    return [plain(part) for part in value] if isinstance(value, tuple | list) else value
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [pytest.param(entry, marks=() if id(entry) in QUICK else pytest.mark.slow) for entry in OLD],
+    ids=lambda entry: f"{entry['page']}-{entry['link'][1:].partition('lang=')[2][:2]}",
+)
+def test_a_link_of_the_version_before_opens_the_same_view(entry: dict[str, Any]) -> None:
+    app = calm(reopened(entry["page"], entry["link"]))
+    held = {key: plain(value) for key, value in kept_by(app).items()}
+    assert {key: held.get(key, "gone") for key in entry["kept"]} == entry["kept"]
+    assert not [c.value for c in app.caption if c.value.startswith("🔗")]  # nothing was left out
