@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from owi_core.tokenizer import usual_form
+from owi_core.segmentation import usual_form
 
 CHINESE, ENGLISH = "zh", "en"
 LANGUAGE_OF = {family: CHINESE for family in ("swap", "verb", "fit", "person")} | {

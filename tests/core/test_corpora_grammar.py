@@ -17,7 +17,8 @@ from owi_core.corpora import (
     word_list,
 )
 from owi_core.corpora.grammar import STRUCTURES, Element
-from owi_core.tokenizer import WordTokenizer, joined
+from owi_core.segmentation import joined
+from owi_core.tokenizer import WordTokenizer
 
 LISTS = word_list()
 TOKENIZERS = {

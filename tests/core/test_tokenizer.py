@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from owi_core.corpora import pronoun_corpus
 from owi_core.errors import ModelFileError, TextError
+from owi_core.segmentation import clusters, joined
 from owi_core.tokenizer import (
     MAX_SENTENCE_CHARACTERS,
     CharTokenizer,
     Encoding,
     WordTokenizer,
-    clusters,
-    joined,
     tokenizer_from_dict,
 )
 from tests.house.source import ROOT

@@ -21,7 +21,7 @@ from owi_core.probes.influence import (
     input_dependence,
     mixing_change,
 )
-from owi_core.tokenizer import check_text, clusters, cut_words
+from owi_core.segmentation import check_text, clusters, cut_words
 
 LINEAR = "linear_cnn"
 MAP_VOCABULARY = 2 * MAX_WORDS
