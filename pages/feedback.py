@@ -2,12 +2,12 @@
 
 from pages._labs.feedback import cost, lab
 from pages._ui.frame.frame import footer, frame, guarded
-from pages._ui.session.seat import seat
+from pages._ui.session.jobs import session_jobs
 
 
 def main() -> None:
     page = frame("feedback")
-    seat()
+    session_jobs()
     lab.lab(page)
     with guarded(page.lang):
         cost.mask(page)

@@ -12,6 +12,7 @@ from pages._ui.draw import run_panel
 from pages._ui.draw.code import show_code
 from pages._ui.draw.run_panel import Panel, latest_run
 from pages._ui.frame.frame import Frame, footer, frame, guarded
+from pages._ui.session.jobs import session_jobs
 
 NAME = "masking"
 
@@ -37,7 +38,7 @@ def main() -> None:
 def start(values: dict[str, Any], run: Run | None) -> None:
     if not str(values.get("own_text", "-")).strip():
         raise TextError("text_empty")
-    run_panel.start(NAME, values, run, private=form.is_private(values))
+    session_jobs().start(NAME, values, replaces=run, private=form.is_private(values))
 
 
 def show(page: Frame, panel: Panel, run: Run) -> None:

@@ -12,8 +12,8 @@ from pages._labs.projection.code import cut_code, parts_code
 from pages._labs.projection.models import Place
 from pages._ui.draw.code import show_code
 from pages._ui.frame.frame import Frame, footer, frame, guarded
+from pages._ui.session.jobs import session_jobs
 from pages._ui.session.reading import model_stamp
-from pages._ui.session.seat import seat
 
 
 class Sentence(NamedTuple):
@@ -27,7 +27,7 @@ class Sentence(NamedTuple):
 
 def main() -> None:
     page = frame("projection")
-    seat()
+    session_jobs()
     body(page)
     with guarded(page.lang):
         training.show(page)

@@ -4,12 +4,12 @@ import streamlit as st
 
 from pages._labs.step import chain, form, training, view
 from pages._ui.frame.frame import Frame, footer, frame, guarded
-from pages._ui.session.seat import seat
+from pages._ui.session.jobs import session_jobs
 
 
 def main() -> None:
     page = frame("step")
-    seat()
+    session_jobs()
     board(page)
     view.model_rows(page)
     training.relations(page)

@@ -8,16 +8,15 @@ from pages._labs.train import form, view
 from pages._labs.train.code import run_code
 from pages._labs.train.form import OWN, Choice
 from pages._labs.train.models import take_along
-from pages._ui.draw import run_panel
 from pages._ui.draw.code import show_code
 from pages._ui.draw.run_panel import Panel, latest_run
 from pages._ui.frame.frame import Frame, footer, frame, guarded
-from pages._ui.session.seat import seat
+from pages._ui.session.jobs import session_jobs
 
 
 def main() -> None:
     page = frame("train")
-    place = seat()
+    jobs = session_jobs()
     # A lab's own runs are shown on its own page.
     run = latest_run({form.experiment_of(corpus) for corpus in form.CORPORA})
     panel = Panel.of(page, run)
@@ -29,7 +28,7 @@ def main() -> None:
     if run is not None:
         show(page, panel, run)
     with guarded(page.lang):
-        take_along(page, place, run)
+        take_along(page, jobs, run)
     footer(page.lang)
 
 
@@ -46,7 +45,7 @@ def choose(page: Frame) -> Choice:
 def start(choice: Choice, run: Run | None) -> None:
     if "own_text" in choice.params:
         form.check_text(choice.params["own_text"])
-    run_panel.start(choice.experiment, choice.params, run, private=choice.private)
+    session_jobs().start(choice.experiment, choice.params, replaces=run, private=choice.private)
 
 
 def show(page: Frame, panel: Panel, run: Run) -> None:

@@ -14,16 +14,6 @@ E = TypeVar("E", bound=Event)
 class Manager(Protocol):
     """What a run asks of the manager that made it."""
 
-    def submit(
-        self,
-        experiment: str,
-        params: Mapping[str, Any],
-        session: str,
-        *,
-        private: bool = ...,
-        fresh: bool = ...,
-    ) -> "Run": ...
-
     def pause(self, task: Task) -> bool: ...
 
     def resume(self, task: Task) -> bool: ...
@@ -141,13 +131,6 @@ class Run:
     def stop(self) -> None:
         """End it; while others watch it, only leave it."""
         self._left = self._manager.stop(self._task, self.session)
-
-    def restart(self) -> "Run":
-        """Stop it and train the same once more, here and now."""
-        self.stop()
-        return self._manager.submit(
-            self.experiment, self.params, self.session, private=self.private, fresh=True
-        )
 
     def onlooker(self) -> "Onlooker":
         """Return the same run for somebody who only looks on."""

@@ -252,16 +252,6 @@ def test_fresh_trains_here_and_now(make: Make) -> None:
     assert again.wait() == "finished"
 
 
-def test_restart_trains_the_same_recipe_once_more(make: Make, gate: Path) -> None:
-    manager = make()
-    run = at_gate(manager, gate)
-    again = run.restart()
-    assert run.wait() == "stopped"
-    gate.touch()
-    assert again.wait() == "finished"
-    assert again.params == run.params
-
-
 @pytest.mark.parametrize("trouble", ["refuse", "die"])
 def test_failed_run_is_not_shared(make: Make, trouble: str) -> None:
     manager = make()

@@ -17,7 +17,7 @@ from owi_core.peers import CAUSAL, KINDS
 from pages._labs.connections.form import NUMBERS, is_own
 from pages._labs.connections.table import COLUMNS
 from pages._ui.base.i18n import catalog
-from pages._ui.session import seat
+from pages._ui.session import jobs
 from tests.pages_under_test import opened, told
 
 LANGUAGES = pytest.mark.parametrize("lang", ["zh", "en"])
@@ -25,11 +25,11 @@ LANGUAGES = pytest.mark.parametrize("lang", ["zh", "en"])
 
 @pytest.fixture(autouse=True, scope="module")
 def no_worker_outlives_the_tests() -> Iterator[None]:
-    seat.manager.clear()
+    jobs.manager.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OWI_NICE", "0")  # other tests may be running
         yield
-    seat.manager.clear()
+    jobs.manager.clear()
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def at_the_maps(lang: str = "zh") -> AppTest:
 
 def with_maps(app: AppTest) -> AppTest:
     """Wait for the maps that the page asked for by itself."""
-    run = seat.manager().runs(app.session_state["owi.session_id"])[-1]
+    run = jobs.manager().runs(app.session_state["owi.session_id"])[-1]
     assert run.params["part"] == "maps"
     run.wait(*ENDED, seconds=240)
     return app.run()

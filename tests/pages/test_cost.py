@@ -13,7 +13,7 @@ from owi_core.jobs.tasks import ENDED
 from pages._labs.cost import form
 from pages._labs.cost.code import run_code
 from pages._ui.base.i18n import catalog
-from pages._ui.session import seat
+from pages._ui.session import jobs
 from tests.pages_under_test import opened, told
 
 SMALL = {
@@ -27,11 +27,11 @@ SMALL = {
 
 @pytest.fixture(autouse=True, scope="module")
 def no_worker_outlives_the_tests() -> Iterator[None]:
-    seat.manager.clear()
+    jobs.manager.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OWI_NICE", "0")  # other tests may be running
         yield
-    seat.manager.clear()
+    jobs.manager.clear()
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def measured() -> tuple[AppTest, dict[str, Run]]:
             app.number_input(key=f"cost.{part}.{name}").set_value(value)
         app.run()
         app.button(key=f"cost-{part}-start").click().run()
-        runs[part] = seat.manager().runs(app.session_state["owi.session_id"])[-1]
+        runs[part] = jobs.manager().runs(app.session_state["owi.session_id"])[-1]
         runs[part].wait(*ENDED, seconds=240)
     return app.run(), runs
 

@@ -30,7 +30,7 @@ from pages._labs.feedback.tree import (
     step,
 )
 from pages._ui.base.i18n import catalog
-from pages._ui.session import seat
+from pages._ui.session import jobs
 from tests.pages_under_test import opened, told
 
 PROMPT = "feedback.prompt.language"
@@ -39,11 +39,11 @@ shipped_once = cache(lambda: shipped("language"))
 
 @pytest.fixture(autouse=True, scope="module")
 def no_worker_outlives_the_tests() -> Iterator[None]:
-    seat.manager.clear()
+    jobs.manager.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OWI_NICE", "0")
         yield
-    seat.manager.clear()
+    jobs.manager.clear()
 
 
 def tree_of(app: AppTest) -> Tree:
@@ -189,7 +189,7 @@ def test_one_button_measures_and_every_number_is_shown(lang: str) -> None:
     app = opened("feedback", lang=lang)
     app.segmented_control(key="feedback.longest").set_value(64).run()
     app.button(key="feedback-start").click().run()
-    run = seat.manager().runs(app.session_state["owi.session_id"])[-1]
+    run = jobs.manager().runs(app.session_state["owi.session_id"])[-1]
     assert run.wait(*ENDED, seconds=240) == "finished"
     app = app.run()
     assert not app.exception

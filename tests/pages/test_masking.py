@@ -16,7 +16,7 @@ from owi_core.jobs.tasks import ENDED
 from pages._labs.masking.code import OWN_FILE, run_code
 from pages._labs.masking.form import is_private
 from pages._ui.base.i18n import catalog
-from pages._ui.session import seat
+from pages._ui.session import jobs
 from tests.pages_under_test import opened, told
 
 HIDDEN = {"own_text"}
@@ -24,11 +24,11 @@ HIDDEN = {"own_text"}
 
 @pytest.fixture(autouse=True, scope="module")
 def no_worker_outlives_the_tests() -> Iterator[None]:
-    seat.manager.clear()
+    jobs.manager.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OWI_NICE", "0")  # other tests may be running
         yield
-    seat.manager.clear()
+    jobs.manager.clear()
 
 
 def small(lang: str = "zh") -> AppTest:
@@ -40,7 +40,7 @@ def small(lang: str = "zh") -> AppTest:
 
 def start(app: AppTest) -> tuple[AppTest, Run]:
     app.button(key="masking-start").click().run()
-    run = seat.manager().runs(app.session_state["owi.session_id"])[-1]
+    run = jobs.manager().runs(app.session_state["owi.session_id"])[-1]
     run.wait(*ENDED, seconds=240)
     return app.run(), run
 
@@ -122,7 +122,7 @@ def test_a_text_that_shows_nothing_is_refused_in_words(text: str) -> None:
     app.segmented_control(key="masking.text").set_value("own").run()
     app.text_area(key="masking.own").set_value(text).run()
     app.button(key="masking-start").click().run()
-    runs = seat.manager().runs(app.session_state["owi.session_id"])
+    runs = jobs.manager().runs(app.session_state["owi.session_id"])
     if runs:
         runs[-1].wait(*ENDED, seconds=240)
         app.run()

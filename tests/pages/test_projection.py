@@ -23,7 +23,7 @@ from owi_core.readings import read
 from pages._labs.projection import faults, training, view
 from pages._labs.projection.code import cut_code, parts_code
 from pages._ui.base.i18n import catalog
-from pages._ui.session import seat
+from pages._ui.session import jobs
 from pages._ui.session.reading import bundle_of
 from tests.pages_under_test import opened, told
 from tests.tiny import word_bundle
@@ -35,11 +35,11 @@ SHARING = ("redundant", "one_carries", "shared", "idle", "opposed", "worse_with"
 
 @pytest.fixture(autouse=True, scope="module")
 def no_worker_outlives_the_tests() -> Iterator[None]:
-    seat.manager.clear()
+    jobs.manager.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OWI_NICE", "0")  # other tests may be running
         yield
-    seat.manager.clear()
+    jobs.manager.clear()
 
 
 def switch(app: AppTest, layer: int, *on: int) -> AppTest:
@@ -158,7 +158,7 @@ def test_a_run_shows_both_models_what_heads_are_worth_and_the_mistakes() -> None
     app.number_input(key="projection.steps").set_value(3)
     app.selectbox(key="projection.width").select(32)
     app.button(key="projection-start").click().run()
-    run = seat.manager().runs(app.session_state["owi.session_id"])[-1]
+    run = jobs.manager().runs(app.session_state["owi.session_id"])[-1]
     run.wait(*ENDED, seconds=240)
     app.run()
     assert not app.exception

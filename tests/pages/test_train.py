@@ -19,7 +19,7 @@ from pages._labs.train.form import CORPORA, OWN, choice_of, corpus_of
 from pages._ui.base.i18n import catalog, translator
 from pages._ui.draw.run_panel import progress_text
 from pages._ui.frame.frame import Frame
-from pages._ui.session import seat
+from pages._ui.session import jobs
 from tests.ui.test_frame import opened
 
 TEXT = "春眠不觉晓，处处闻啼鸟。夜来风雨声，花落知多少。"
@@ -29,7 +29,7 @@ HIDDEN = {"family", "text", "text_file", "own_text"}
 @pytest.fixture(autouse=True, scope="module")
 def no_worker_outlives_the_tests() -> Iterator[None]:
     yield
-    seat.manager.clear()
+    jobs.manager.clear()
 
 
 def at_corpus(corpus: str, lang: str = "zh") -> AppTest:
@@ -39,7 +39,7 @@ def at_corpus(corpus: str, lang: str = "zh") -> AppTest:
 
 def start(app: AppTest) -> tuple[AppTest, Run]:
     app.button(key="train-start").click().run()
-    (run,) = seat.manager().runs(app.session_state["owi.session_id"])
+    (run,) = jobs.manager().runs(app.session_state["owi.session_id"])
     run.wait(*ENDED, seconds=180)
     return app.run(), run
 
@@ -191,7 +191,7 @@ def test_stored_result_is_shown_with_a_way_to_train_again() -> None:
     app.button(key="train-start").click().run()
     assert catalog("zh", "common")["shared.stored"] in [info.value for info in app.info]
     app.button(key="train.fresh").click().run()
-    again = seat.manager().runs(app.session_state["owi.session_id"])[-1]
+    again = jobs.manager().runs(app.session_state["owi.session_id"])[-1]
     assert again.id != first.id
     assert again.wait(seconds=180) == "finished"
     assert again.latest(Finished).result["sample"] == first.latest(Finished).result["sample"]

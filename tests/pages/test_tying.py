@@ -19,7 +19,7 @@ from owi_core.probes.tie_touch import Cell, Edit
 from pages._labs.tying import models
 from pages._labs.tying.code import run_code, touch_code
 from pages._ui.base.i18n import catalog
-from pages._ui.session import seat
+from pages._ui.session import jobs
 from tests.pages_under_test import opened, told
 
 BOTH = pytest.mark.parametrize("lang", ["zh", "en"])
@@ -27,11 +27,11 @@ BOTH = pytest.mark.parametrize("lang", ["zh", "en"])
 
 @pytest.fixture(autouse=True, scope="module")
 def no_worker_outlives_the_tests() -> Iterator[None]:
-    seat.manager.clear()
+    jobs.manager.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OWI_NICE", "0")  # other tests may be running
         yield
-    seat.manager.clear()
+    jobs.manager.clear()
 
 
 def cells(app: AppTest) -> dict[str, tuple[str, str]]:
@@ -54,7 +54,7 @@ def start(app: AppTest, *, question: str = "tying", **numbers: int) -> tuple[App
         app.number_input(key=f"tying.{question}.swap.{name}").set_value(value)
     app.run()
     app.button(key="tying-start").click().run()
-    run = seat.manager().runs(app.session_state["owi.session_id"])[-1]
+    run = jobs.manager().runs(app.session_state["owi.session_id"])[-1]
     run.wait(*ENDED, seconds=240)
     return app.run(), run
 

@@ -1,7 +1,7 @@
 """The job engine as the pages use it: its limits are the settings of the server."""
 
 from pages._ui.base import settings
-from pages._ui.session.seat import limits_of
+from pages._ui.session.jobs import limits_of
 
 
 def test_limits_come_from_the_settings_of_the_server() -> None:

@@ -15,7 +15,7 @@ from pages._ui.base.i18n import catalog
 from pages._ui.base.links import LONGEST_LINK, Limits
 from pages._ui.frame.frame import page_entries
 from pages._ui.frame.share import LONGEST_CODE
-from pages._ui.session import seat
+from pages._ui.session import jobs
 from tests.pages_under_test import calm, kept_by, opened, reopened, shared_link, told
 
 NAMES = [entry.name for entry in page_entries("zh")]
@@ -30,15 +30,15 @@ SMALL = {"run.steps": "3", "run.n_train": "100", "run.d_model": "16", "run.d_mlp
 
 @pytest.fixture(autouse=True, scope="module")
 def no_worker_outlives_the_tests() -> Iterator[None]:
-    seat.manager.clear()
+    jobs.manager.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OWI_NICE", "0")  # other tests may be running
         yield
-    seat.manager.clear()
+    jobs.manager.clear()
 
 
 def runs_of(app: AppTest) -> list[Run]:
-    return seat.manager().runs(app.session_state["owi.session_id"])
+    return jobs.manager().runs(app.session_state["owi.session_id"])
 
 
 def rest(app: AppTest) -> AppTest:
@@ -186,7 +186,7 @@ def test_a_run_is_trained_again_at_once_and_once_for_all() -> None:
     assert kept_by(again) == kept_by(app)
     assert [m.value for m in again.metric] == [m.value for m in app.metric]
     before = result_of(again)
-    seat.manager.clear()  # a server of its own trains it from nothing
+    jobs.manager.clear()  # a server of its own trains it from nothing
     alone = rest(reopened("train", link))
     assert SAID["run_again"] in line_of(alone)
     assert kept_by(alone) == kept_by(app)
@@ -241,7 +241,7 @@ def test_every_labs_run_comes_back_to_the_same_verdict(
         assert app.session_state[f"{name}.{key}"] == value
     shown, verdict = kept_by(app), runs_of(app)[-1].latest(Finished).verdict["code"]
     link = shared_link(app)
-    seat.manager.clear()
+    jobs.manager.clear()
     again = rest(reopened(name, link))
     assert kept_by(again) == shown
     assert runs_of(again)[-1].latest(Finished).verdict["code"] == verdict
@@ -274,7 +274,7 @@ def test_a_trained_model_is_made_again_and_used() -> None:
     app = with_model()
     link = shared_link(app)
     assert "trained=pronoun" in link
-    seat.manager.clear()
+    jobs.manager.clear()
     again = reopened("rows", link)
     assert SAID["model_under_way"] in [info.value for info in again.info]
     assert len(again.main.selectbox) == 0  # nothing is shown that the link does not mean
@@ -320,8 +320,8 @@ def test_an_uploaded_model_has_no_recipe_either(tmp_path: Path) -> None:
 def _uploading() -> None:
     import streamlit as st
 
+    from pages._ui.session.jobs import session_jobs
     from pages._ui.session.models import current_recipe, use_uploaded
-    from pages._ui.session.seat import seat
 
-    use_uploaded(st.session_state["test.data"], seat().folder)
+    use_uploaded(st.session_state["test.data"], session_jobs().folder)
     st.text(str(current_recipe()))

@@ -16,10 +16,10 @@ from pages._labs.connections import form
 from pages._labs.connections.results import Result, name_of, of_part, remember
 from pages._ui.base.figure_text import figure_text
 from pages._ui.base.page import Frame
-from pages._ui.draw import run_panel
 from pages._ui.draw.charts import chart
 from pages._ui.draw.code import experiment_code, show_code
 from pages._ui.draw.run_panel import Panel, latest_run, only_progress
+from pages._ui.session.jobs import session_jobs
 from pages._ui.session.state import keep
 
 SIDE_BY_SIDE = ("lstm", "cnn", "transformer")
@@ -97,7 +97,7 @@ def _run(values: Mapping[str, Any]) -> Run | None:
     newest = latest_run(NAME, of_part("maps"), remade=True)
     if newest is not None and values.items() <= dict(newest.params).items():
         return newest
-    return run_panel.start(NAME, values, newest, private=form.is_own(values))
+    return session_jobs().start(NAME, values, replaces=newest, private=form.is_own(values))
 
 
 def _map(page: Frame, record: InfluenceRecord, highest: float, key: str) -> None:

@@ -19,8 +19,8 @@ from pages._ui.draw import say
 from pages._ui.draw.code import Inputs, answer_code, show_code
 from pages._ui.draw.components import looking
 from pages._ui.frame.frame import Frame, page_link
+from pages._ui.session.jobs import session_jobs
 from pages._ui.session.reading import bundle_of, reading_of
-from pages._ui.session.seat import seat
 from pages._ui.session.state import held, set_kept
 
 FIRST: ReadyPair = READY_PAIRS[0]
@@ -128,9 +128,9 @@ def _start() -> None:
     """Train from nothing, or share a run of the same recipe that is under way."""
     params = {"family": bundle_of(FIRST.model).note["params"]["family"]}
     set_kept("train.corpus", params["family"])
-    place = seat()
-    if place.submit(EXPERIMENT, params).state in ENDED:  # a stored result is no performance
-        place.submit(EXPERIMENT, params, fresh=True)
+    jobs = session_jobs()
+    if jobs.start(EXPERIMENT, params).state in ENDED:  # a stored result is no performance
+        jobs.start(EXPERIMENT, params, fresh=True)
 
 
 def _door(page: Frame, entry: PageEntry) -> None:

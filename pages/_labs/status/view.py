@@ -4,8 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from pages._ui.base.page import Frame
+from pages._ui.session.jobs import manager
 from pages._ui.session.overview import Overview, overview
-from pages._ui.session.seat import manager
 
 EVERY_SECONDS = 2.0
 

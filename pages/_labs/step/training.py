@@ -15,7 +15,7 @@ from pages._ui.base.page import Frame
 from pages._ui.draw.components import live_run
 from pages._ui.draw.run_panel import runs_of
 from pages._ui.frame.frame import guarded
-from pages._ui.session.seat import seat
+from pages._ui.session.jobs import session_jobs
 from pages._ui.session.state import keep
 
 POLL_SECONDS = 0.4
@@ -44,7 +44,7 @@ def relations(page: Frame) -> None:
                 page.t("step.heads"), HEADS, required=True, key=keep(N_HEAD, 4, among=HEADS)
             )
             if st.button(page.t("relations.train"), key="step.relations.train", type="primary"):
-                seat().submit("relations", {"n_head": int(n_head or 4)})
+                session_jobs().start("relations", {"n_head": int(n_head or 4)})
         _watched(page, "relations", _relation_results)
 
 
@@ -55,7 +55,7 @@ def positions(page: Frame) -> None:
     with guarded(page.lang):
         if st.button(page.t("positions.train"), key="step.positions.train", type="primary"):
             for name in POSITIONS:
-                seat().submit("pronoun", {**SWAP, "positions": name})
+                session_jobs().start("pronoun", {**SWAP, "positions": name})
         _watched(page, "pronoun", _position_results)
 
 

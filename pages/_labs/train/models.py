@@ -6,23 +6,23 @@ from owi_core.checkpoints import FILE_NAME, MAX_UPLOAD_BYTES
 from owi_core.jobs.runs import Run
 from pages._labs.train.form import corpus_of
 from pages._ui.base.page import Frame
+from pages._ui.session.jobs import SessionJobs
 from pages._ui.session.models import current_model, forget_model, use_model, use_uploaded
-from pages._ui.session.seat import Seat
 
 _TAKEN = "train.taken"
 MEGABYTE = 1_000_000
 
 
-def take_along(page: Frame, place: Seat, run: Run | None) -> None:
+def take_along(page: Frame, jobs: SessionJobs, run: Run | None) -> None:
     """Draw "use it on the other pages", download and upload."""
     st.subheader(page.t("take.heading"), anchor=False)
     left, middle, right = st.columns([1, 1, 1], vertical_alignment="top")
     with left:
-        _use(page, place, run)
+        _use(page, jobs, run)
     with middle:
         _download(page, run)
     with right:
-        _upload(page, place)
+        _upload(page, jobs)
     if current_model() is not None:
         st.caption(page.t("take.in_use"))
         if st.button(page.t("take.forget"), type="tertiary", key="train.forget"):
@@ -30,10 +30,10 @@ def take_along(page: Frame, place: Seat, run: Run | None) -> None:
             st.rerun()
 
 
-def _use(page: Frame, place: Seat, run: Run | None) -> None:
+def _use(page: Frame, jobs: SessionJobs, run: Run | None) -> None:
     ready = run is not None and run.has_model
     if st.button(page.t("take.use"), disabled=not ready, key="train.use", width="stretch") and run:
-        use_model(run.folder, place.folder)
+        use_model(run.folder, jobs.folder)
         st.toast(page.t("take.used"))
 
 
@@ -56,7 +56,7 @@ def _download(page: Frame, run: Run | None) -> None:
         st.caption("⚠️ " + page.t("take.too_large", **values))
 
 
-def _upload(page: Frame, place: Seat) -> None:
+def _upload(page: Frame, jobs: SessionJobs) -> None:
     file = st.file_uploader(
         page.t("take.upload"),
         type=["safetensors"],
@@ -66,7 +66,7 @@ def _upload(page: Frame, place: Seat) -> None:
     )
     if file is None or st.session_state.get(_TAKEN) == file.file_id:
         return
-    bundle = use_uploaded(file.getvalue(), place.folder)
+    bundle = use_uploaded(file.getvalue(), jobs.folder)
     st.session_state[_TAKEN] = file.file_id
     known = bundle.tokenizer.vocab_size
     st.success(page.t.markdown("take.uploaded", experiment=bundle.note.get("experiment"), n=known))

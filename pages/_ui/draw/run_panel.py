@@ -22,7 +22,7 @@ from pages._ui.draw import watch_offer
 from pages._ui.draw.components import Colour, live_run
 from pages._ui.draw.watch_offer import Draw
 from pages._ui.session import link_replay
-from pages._ui.session.seat import seat
+from pages._ui.session.jobs import session_jobs
 
 POLL_SECONDS = 0.3
 ACCURACY = "accuracy_heldout"
@@ -70,7 +70,7 @@ def run_lab(
     """
     panel = Panel.of(page, latest_run(experiment, matches=matches), name)
     if panel.buttons():
-        start(experiment, params, panel.run, private=private)
+        session_jobs().start(experiment, params, replaces=panel.run, private=private)
         st.rerun()
     if panel.run is None:
         return None
@@ -79,15 +79,6 @@ def run_lab(
     panel.outcome()
     panel.offer_again()
     return panel.run
-
-
-def start(
-    experiment: str, params: Mapping[str, Any], old: Run | None, *, private: bool = False
-) -> Run:
-    """Train, or share the stored result; what was paused or goes on is given up."""
-    if old is not None and old.state not in ENDED:
-        old.stop()
-    return seat().submit(experiment, params, private=private)
 
 
 def result_of(run: Run | None) -> Mapping[str, Any] | None:
@@ -204,7 +195,7 @@ class Panel:
         told = "shared.stored" if run.state in ENDED else "shared.under_way"
         st.info(self.page.t(told), icon="🗂️")
         if st.button(self.page.t("shared.again"), key=f"{self.name}.fresh"):
-            seat().submit(run.experiment, run.params, private=run.private, fresh=True)
+            session_jobs().start(run.experiment, run.params, private=run.private, fresh=True)
             st.rerun()
 
     def _button(
@@ -220,7 +211,7 @@ class Panel:
         )
 
     def _live(self, draw: Draw | None) -> None:
-        seat()  # whoever watches is there
+        session_jobs()  # the session is present
         self.show_now(draw)
 
 
@@ -234,7 +225,7 @@ def _names(experiment: str | Names) -> Names:
 
 def _matching(experiment: str | Names, matches: Matches) -> list[Run]:
     names = _names(experiment)
-    return [run for run in seat().runs if run.experiment in names and matches(run)]
+    return [run for run in session_jobs().runs if run.experiment in names and matches(run)]
 
 
 def loss(page: Frame, run: Run, **more: Any) -> None:

@@ -9,8 +9,8 @@ from owi_core.jobs.tasks import ENDED
 from pages._ui.base.i18n import Translator, translator
 from pages._ui.base.links import TRAINED, Recipe
 from pages._ui.session import models, state
+from pages._ui.session.jobs import session_jobs
 from pages._ui.session.recipes import params_of
-from pages._ui.session.seat import seat
 from pages._ui.session.state import Opened
 
 MOST_NAMES, LONGEST_NAME = 8, 40
@@ -48,7 +48,7 @@ def model_under_way(opened: Opened | None) -> Run | None:
     if run is None or run.state != "finished" or not run.has_model:
         opened.refused[TRAINED] = None
     else:
-        models.use_model(run.folder, seat().folder)
+        models.use_model(run.folder, session_jobs().folder)
     return None
 
 
@@ -78,7 +78,7 @@ def _run_of(opened: Opened, name: str, recipe: Recipe) -> Run | None:
         opened.refused[name] = None
         return None
     with suppress(RunError):  # too many runs at once: the next script run tries again
-        opened.runs[name] = seat().submit(recipe.experiment, params)
+        opened.runs[name] = session_jobs().start(recipe.experiment, params)
     return opened.runs.get(name)
 
 

@@ -10,8 +10,8 @@ from owi_core import checkpoints
 from owi_core.checkpoints import FILE_NAME, Bundle
 from owi_core.errors import ModelFileError
 from pages._ui.base.links import Recipe
+from pages._ui.session.jobs import session_jobs
 from pages._ui.session.recipes import recipe_of
-from pages._ui.session.seat import seat
 
 CURRENT_MODEL = "current_model"
 _RECIPE = "current_recipe"
@@ -22,7 +22,7 @@ def current_model() -> Path | None:
     folder = st.session_state.get(CURRENT_MODEL)
     if folder is None:
         return None
-    seat()  # who uses a model is there: after a mended connection its folder must not go
+    session_jobs()  # who uses a model is there: after a mended connection its folder must not go
     if not (Path(folder) / FILE_NAME).is_file():
         return None
     return Path(folder)

@@ -1,4 +1,4 @@
-"""A session's seat at this server's one job manager: taken at each run, left at its end."""
+"""The job engine as the session of a page uses it: its runs, its folder, its presence."""
 
 import sys
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from owi_core.experiments import find, parse_params, recipe
 from owi_core.jobs.limits import Limits
 from owi_core.jobs.manager import JobManager
 from owi_core.jobs.runs import Run
+from owi_core.jobs.tasks import ENDED
 from owi_core.jobs.worker import Caps
 from pages._ui.base import settings
 from pages._ui.base.settings import Settings
@@ -23,21 +24,27 @@ SWITCH_SECONDS = 0.0005
 
 
 @dataclass(frozen=True)
-class Seat:
-    """The manager as one session uses it."""
+class SessionJobs:
+    """The job engine, for one session."""
 
     manager: JobManager
     session: str
 
-    def submit(
+    def start(
         self,
         experiment: str,
         params: Mapping[str, Any],
         *,
+        replaces: Run | None = None,
         private: bool = False,
         fresh: bool = False,
     ) -> Run:
-        """Queue or share a training; see `JobManager.submit`."""
+        """Queue a training or share the stored one, as `JobManager.submit` does.
+
+        replaces: an older run of this session, which is stopped if it has not ended.
+        """
+        if replaces is not None and replaces.state not in ENDED:
+            replaces.stop()
         return self.manager.submit(experiment, params, self.session, private=private, fresh=fresh)
 
     @property
@@ -49,16 +56,20 @@ class Seat:
         return self.manager.session_folder(self.session)
 
 
-def seat() -> Seat:
-    """Return this session's seat and note that the session is there; call it at every run."""
-    taken = _seat(state.session_id())
-    taken.manager.touch(taken.session)
-    return taken
+def session_jobs() -> SessionJobs:
+    """Return the job engine for this session, and note that the session is present.
+
+    Call it in every run of a script that shows a run or a model: a session whose connection was
+    dropped loses both after a while, and this call cancels that.
+    """
+    jobs = _session_jobs(state.session_id())
+    jobs.manager.touch(jobs.session)
+    return jobs
 
 
 @st.cache_resource(show_spinner=False, on_release=JobManager.close)
 def manager() -> JobManager:
-    """The one manager of this server."""
+    """Return the one manager of this server."""
     sys.setswitchinterval(SWITCH_SECONDS)
     return JobManager(_recipe_of, limits_of(settings.current()))
 
@@ -75,15 +86,15 @@ def limits_of(server: Settings) -> Limits:
     )
 
 
-# Streamlit releases this at any drop of the connection, also one that is mended at once:
-# hence `leave`, which waits, and the touch at every run, which calls it off.
+# Streamlit releases this whenever the connection drops, even when the browser reconnects at once.
+# So the release only starts a delay (`leave`), and each run of a script cancels it (`touch`).
 @st.cache_resource(
     show_spinner=False,
     scope="session",
-    on_release=lambda taken: taken.manager.leave(taken.session),
+    on_release=lambda jobs: jobs.manager.leave(jobs.session),
 )
-def _seat(session: str) -> Seat:
-    return Seat(manager(), session)
+def _session_jobs(session: str) -> SessionJobs:
+    return SessionJobs(manager(), session)
 
 
 def _recipe_of(experiment: str, params: Mapping[str, Any]) -> str:
