@@ -52,3 +52,9 @@ def test_the_proxy_lets_websockets_and_uploads_through() -> None:
     assert body
     assert int(body[1]) > SERVER["maxUploadSize"]
     assert re.search(r"proxy_read_timeout \d+h;", PROXY)
+
+
+def test_no_message_is_sent_as_a_reference_that_the_browser_may_have_dropped() -> None:
+    """Streamlit reads this file wherever it is started; see tests/browser/test_quick_clicks.py."""
+    config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))
+    assert config["global"]["minCachedMessageSize"] >= 10**9
