@@ -39,7 +39,8 @@ def test_no_variable_of_ours_is_named_outside_the_settings() -> None:
 
 def test_variables_that_tests_and_documents_name_are_declared() -> None:
     root = settings.PAGES.parent
-    files = [root / "README.md", *(root / "tests").rglob("*.py"), *root.glob("Containerfile")]
+    files = [*root.glob("*.md"), *(root / "docs").glob("*.md"), root / "Containerfile"]
+    files += (root / "tests").rglob("*.py")
     for path in files:
         if path.name == "test_settings.py":  # it names wrong ones as well
             continue

@@ -171,8 +171,9 @@ def test_lines_are_those_of_tables_and_not_of_words_in_strings() -> None:
     assert lines.of(("nowhere",)) == 1
 
 
-def test_the_lesson_that_the_readme_shows_is_sound() -> None:
-    text = (lessons.SHIPPED.parents[1] / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["lessons.md", "lessons.zh.md"])
+def test_the_lesson_that_the_document_shows_is_valid(name: str) -> None:
+    text = (lessons.SHIPPED.parents[1] / "docs" / name).read_text(encoding="utf-8")
     lesson = parsed(text.partition("```toml\n")[2].partition("```")[0])
     assert lesson.steps[0].question is not None
 

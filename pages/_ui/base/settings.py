@@ -95,7 +95,7 @@ def spare_cores() -> int:
 
 
 def _variable(name: str, rule: Rule, default: Any, shown: str = "") -> Any:
-    """Declare a setting; shown: its default as the README says it, where that depends."""
+    """Declare a setting; shown: its default as docs/deploy.md writes it."""
     meta = {"variable": PREFIX + name, "rule": rule, "shown": shown or str(default)}
     if callable(default):
         return field(default_factory=default, metadata=meta)
@@ -153,7 +153,7 @@ def wrong_now() -> tuple[OwiError, ...]:
 
 
 def table() -> list[tuple[str, str, str]]:
-    """Return each variable with its default and its bounds, as the README lists them."""
+    """Return each variable with its default and its bounds, as docs/deploy.md lists them."""
     rows = []
     for each in fields(Settings):
         rule = each.metadata["rule"]
