@@ -76,6 +76,18 @@ def test_nothing_comes_from_the_future_unless_both_sides_are_seen(kind: str) -> 
     assert (record(kind).future_max == 0.0) == (kind in CAUSAL)
 
 
+def test_shares_and_largest_values_by_hand() -> None:
+    values = np.array([[1.0, 0.5, 0.0], [3.0, 1.0, 7.0], [0.0, 0.0, 0.0]])
+    allowed = np.array([[True, False, False], [True, True, False], [True, True, True]])
+    found = InfluenceRecord("rnn", ("甲", "乙", "丙"), values, allowed)
+    assert found.future_max == 7.0
+    assert found.outside_max == 7.0
+    expected = [[2 / 3, 1 / 3, 0], [3 / 11, 1 / 11, 7 / 11], [0, 0, 0]]
+    np.testing.assert_allclose(found.shares, expected)
+    # The diagonal and the past are not the future.
+    assert replace(found, influence=np.tril(np.ones((3, 3)))).future_max == 0.0
+
+
 def test_nothing_comes_from_outside_the_receptive_field() -> None:
     found = record("cnn")
     back = np.arange(T)[:, None] - np.arange(T)[None]

@@ -105,6 +105,34 @@ def test_post_norm_block_ends_normalised_and_pre_norm_block_does_not() -> None:
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("place", ["attention", "mlp"])
+def test_dropout_covers_what_each_half_of_a_block_writes(place: str) -> None:
+    """With everything dropped neither half may move the stream; the other half writes 0 anyway."""
+    block: Any = tiny_model(dropout=0.5).blocks[0].train()
+    silent = block.mlp_out if place == "attention" else block.attention.w_o
+    silent.weight.zero_()
+    silent.bias.zero_()
+    x, mask = torch.randn(BATCH, QUERIES, D_MODEL, generator=rng(4)), masks.causal(QUERIES)
+    block.dropout.p = 0.0
+    written, _ = block(x, mask, explicit=False, temperature=1.0)
+    assert not torch.equal(written, x)
+    block.dropout.p = 1.0
+    dropped, _ = block(x, mask, explicit=False, temperature=1.0)
+    assert torch.equal(dropped, x)
+
+
+@torch.no_grad()
+def test_dropout_covers_the_embedding_and_its_positions() -> None:
+    model = tiny_model(dropout=0.5).train()
+    model.dropout.p = 1.0
+    for block in model.blocks:
+        block.eval()
+    one, other = (model(some_ids(BATCH, QUERIES, seed=seed)).logits for seed in (1, 2))
+    assert torch.equal(one, other)
+    assert torch.equal(one[:, 0], one[:, 1])  # the positions are dropped too
+
+
+@torch.no_grad()
 @pytest.mark.parametrize("explicit", [True, False])
 def test_causal_mask_leaves_the_past_exactly_as_it_was_and_moves_the_future(explicit: bool) -> None:
     model, ids, at = tiny_model(), some_ids(BATCH, QUERIES), 6

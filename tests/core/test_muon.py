@@ -35,6 +35,13 @@ def test_no_gradient_at_all_moves_nothing() -> None:
     assert torch.equal(still, before)
 
 
+def test_decay_without_a_gradient_shrinks_by_rate_times_decay() -> None:
+    (matrix, *_), before = matrices(0), matrices(0)[0].detach()
+    matrix.grad = torch.zeros_like(matrix)
+    Muon([matrix], lr=0.1, weight_decay=0.5).step()
+    assert torch.allclose(matrix, before * (1 - 0.1 * 0.5))
+
+
 def test_steps_are_those_of_pytorch_up_to_its_bfloat16() -> None:
     ours, theirs = matrices(1), matrices(1)
     optimizers = [

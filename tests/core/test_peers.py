@@ -1,6 +1,8 @@
 """The models that connect tokens otherwise: called alike, equally large, causal, and no wider than
 their field."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -112,6 +114,31 @@ def test_kernel_and_recurrent_matrix_stay_while_gates_and_patterns_move(kind: st
     made = model(kind)
     a, b = (peers.mixing_weights(made, some_ids(1, T, seed=seed)) for seed in (1, 2))
     assert torch.equal(a, b) == (kind in ("rnn", "cnn"))
+
+
+def test_a_convolution_adds_the_active_sum_of_its_normalised_window_to_each_token() -> None:
+    block = peers.CausalConvolution(WIDTH, 3, linear=False)
+    x = torch.randn(1, T, WIDTH, generator=rng(2))
+    kernel, bias = block.convolution.weight, block.convolution.bias  # (W, W, 3), (W,)
+    normalised = torch.nn.functional.layer_norm(x[0], (WIDTH,))
+    for t in range(T):
+        seen = [(j, normalised[t - 2 + j]) for j in range(3) if t - 2 + j >= 0]
+        total = bias + sum(kernel[:, :, j] @ token for j, token in seen)
+        by_hand = x[0, t] + torch.nn.functional.gelu(total)
+        assert torch.allclose(block(x)[0, t], by_hand, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["transformer", "bidirectional"])
+def test_the_transformer_among_the_peers_has_the_recipe_that_learns_direct_links(kind: str) -> None:
+    config = model(kind).config
+    assert config.d_mlp == 2 * WIDTH
+    # Small embeddings, so that a table row times the scale has entries of about 1.
+    assert config.embedding_std * config.embedding_scale == pytest.approx(1.0)
+    assert config.embedding_scale == pytest.approx(WIDTH**0.5)
+    assert config.init_std == pytest.approx(WIDTH**-0.5)
+    assert model(kind, replace(PLAN, init_std=0.07)).config.init_std == 0.07
+    assert not config.tie_weights
+    assert config.mask == ("causal" if kind == "transformer" else "bidirectional")
 
 
 def test_an_answer_can_be_read_at_one_place() -> None:

@@ -22,7 +22,7 @@ from owi_core.probes.knockout import (
 )
 from owi_core.probes.leakage import loss_floor_nats, prefix_only_loss_nats
 from owi_core.probes.rows import entropy_nats, rollout
-from owi_core.probes.storage import tied_storage
+from owi_core.probes.storage import TiedStorage, tied_storage
 from owi_core.training import loss_nats, windows
 from tests.tiny import HEADS, LAYERS, QUERIES, refused, some_ids, tiny_model
 
@@ -244,6 +244,12 @@ def test_storage_of_tied_and_untied_weights() -> None:
     tied, loose = tied_storage(tiny_model()), tied_storage(tiny_model(tie_weights=False))
     assert (tied.same_object, tied.same_storage) == (True, True)
     assert (loose.same_object, loose.same_storage) == (False, False)
+
+
+@pytest.mark.parametrize(("storage", "pointer"), [(True, False), (False, True)])
+def test_storage_alone_or_address_alone_shares_no_matrix(storage: bool, pointer: bool) -> None:
+    assert not TiedStorage(True, storage, pointer).shared
+    assert TiedStorage(False, True, True).shared
 
 
 def test_storage_may_be_shared_by_two_objects() -> None:

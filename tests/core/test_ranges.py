@@ -89,6 +89,28 @@ def test_key_outside_the_range_has_a_gradient_of_exactly_zero(kind):
     assert (grad[:, :, ~hidden] != 0).all()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("T", [1, 12, 29])
+def test_scores_are_counted_as_the_first_layer_computes_them(kind, T, monkeypatch):
+    computed = []
+    own = torch.nn.functional.scaled_dot_product_attention
+
+    def counted(q, k, *rest, **settings):
+        computed.append(q.shape[:-1].numel() * k.shape[-2] // (B * H))
+        return own(q, k, *rest, **settings)
+
+    reach = Reach(4, 3, 2)
+    monkeypatch.setattr(ranges.F, "scaled_dot_product_attention", counted)
+    ranges.attend(kind, *draw(T), reach)
+    # The kernel takes as many global keys as there are tokens at most.
+    assert computed == [ranges.pairs_computed(kind, T, reach)]
+
+
+def test_scores_of_linear_and_full_attention_by_hand():
+    assert ranges.pairs_computed("linear", 65, Reach()) == 2 * ranges.CHUNK**2
+    assert ranges.pairs_computed("full", 65, Reach()) == 65 * 65
+
+
 @pytest.mark.parametrize("kind", [*KINDS, "linear"])
 def test_fewer_scores_are_computed_than_there_are_pairs(kind):
     assert ranges.pairs_computed(kind, 2048, Reach(64, 2, 2)) < 2048 * 2048 / 10
@@ -182,6 +204,18 @@ def test_layers_needed_by_a_window_are_distance_over_reach(distance, layers):
 def test_layers_needed_grow_with_the_logarithm_when_the_dilation_grows():
     needed = [probe.layers_needed("dilated", Reach(size=2, step=2), d) for d in (1, 3, 7, 15, 31)]
     assert needed == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_layers_needed_are_those_of_the_luckiest_position(kind, size):
+    reach = Reach(size, 1, 2)
+    reached = probe.linked(masks.by_layer(kind, 60, 8, reach))
+    for distance in range(1, 14):
+        # From the 30th position on, where neither the start nor a global position lies nearer.
+        linked = [bool(layer.diagonal(-distance)[30:].any()) for layer in reached]
+        expected = linked.index(True) + 1 if any(linked) else None
+        assert probe.layers_needed(kind, reach, distance, most=8) == expected, distance
 
 
 def test_layers_needed_are_unknown_past_the_most():

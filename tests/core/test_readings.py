@@ -252,6 +252,8 @@ def test_control_edge_is_another_one_of_the_same_layer() -> None:
         assert control is not None
         assert control.key not in (key, 10)
         assert (control.layer, control.query) == (1, 10)
+    # The second token sees two keys: the edge itself, and its own position, which is no control.
+    assert read(PLAIN, TEXT, 1).control(Edge(1, 1, 0)) is None
     assert read(PLAIN, "它").control(Edge(0, 0, 0)) is None
 
 

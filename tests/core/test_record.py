@@ -69,6 +69,13 @@ def test_weights_that_dropout_made_larger_than_one_are_found() -> None:
     assert failed(record(pattern=arrays()["pattern"] * np.float32(1.1))) == {"rows_sum_to_one"}
 
 
+@pytest.mark.parametrize("excess", [-1e-4, 1e-4])
+def test_a_single_row_that_is_a_ten_thousandth_off_is_found(excess: float) -> None:
+    pattern = arrays()["pattern"]
+    pattern[1, 2, 3] *= np.float32(1 + excess)  # the mean over all rows is within the tolerance
+    assert failed(record(pattern=pattern)) == {"rows_sum_to_one"}
+
+
 def test_one_weight_on_a_forbidden_key_is_found() -> None:
     pattern, mask = arrays()["pattern"], arrays()["mask"]
     query, key = np.argwhere(~mask)[0]

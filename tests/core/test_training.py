@@ -20,6 +20,7 @@ from owi_core.training import (
     Batch,
     Dataset,
     Trainer,
+    _seed_of_step,
     loss_nats,
     lr_factor,
     windows,
@@ -76,6 +77,42 @@ def test_same_recipe_gives_the_same_numbers_bit_for_bit(
         two = finished(trainer({"dropout": dropout}, **settings))
     assert one.losses == two.losses
     assert torch.equal(weights(one), weights(two))
+
+
+def test_dropout_stays_on_after_a_measurement_between_two_steps() -> None:
+    undisturbed, measured = (trainer({"dropout": 0.5}) for _ in range(2))
+    finished(undisturbed)
+    for _ in measured.steps():
+        measured.model.eval()
+    assert measured.losses == undisturbed.losses
+
+
+def test_no_two_steps_of_neighbouring_seeds_draw_the_same_batch() -> None:
+    seeds = {_seed_of_step(seed, step) for seed in range(50) for step in range(200)}
+    assert len(seeds) == 50 * 200
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "muon"])
+def test_every_parameter_gets_the_configured_rate_and_decay(optimizer: str) -> None:
+    one = trainer(optimizer=optimizer, lr=0.02, weight_decay=0.3)
+    groups = [group for each in one._optimizers for group in each.param_groups]
+    assert {(group["lr"], group["weight_decay"]) for group in groups} == {(0.02, 0.3)}
+    reached = sum(p.numel() for group in groups for p in group["params"])
+    assert reached == one.model.n_params
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_decay_is_decoupled_from_the_gradient_but_not_in_adam(optimizer: str) -> None:
+    """With a gradient of 0 decoupled decay shrinks each weight by lr · decay, as a share of it."""
+    for name, decoupled in ((optimizer, True), ("adam", False)):
+        one = trainer(optimizer=name, lr=0.02, weight_decay=0.3)
+        before = weights(one)
+        for parameter in one.model.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        for each in one._optimizers:
+            each.step()
+        shrunk = torch.allclose(weights(one), before * (1 - 0.02 * 0.3), atol=1e-7)
+        assert shrunk == decoupled
 
 
 def test_another_seed_draws_other_batches() -> None:

@@ -24,10 +24,12 @@ from owi_core.probes.step import (
     from_model,
     join_heads,
     named_mask,
+    position_table,
     random_inputs,
     run_step,
     split_heads,
     with_cell,
+    with_positions,
 )
 from owi_core.probes.step_checks import (
     agreement,
@@ -148,6 +150,14 @@ def test_masked_cells_are_minus_infinity_before_and_exactly_zero_after_the_softm
     hidden = ~named_mask("causal", 5)
     assert np.isneginf(record.masked[:, hidden]).all()
     assert (record.pattern[:, hidden] == 0).all()
+
+
+def test_positions_are_added_to_x() -> None:
+    x = inputs_of().x
+    np.testing.assert_allclose(with_positions(x) - x, position_table(*x.shape), atol=1e-6)
+    assert position_table(2, 4)[1].tolist() == pytest.approx(
+        [math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)]
+    )
 
 
 def test_heads_split_and_joined_are_the_same_numbers() -> None:
