@@ -8,11 +8,12 @@ A shared matrix is stored once, under its embedding name.
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, TypeVar
 
 import safetensors
 import safetensors.torch
 import torch
+from msgspec import Struct, field
 from torch import Tensor
 
 from owi_core.assets import ASSETS
@@ -20,16 +21,47 @@ from owi_core.config import ModelConfig
 from owi_core.errors import ModelFileError, OwiError
 from owi_core.model import Transformer
 from owi_core.tokenizer import CharTokenizer, WordTokenizer, tokenizer_from_dict
+from owi_core.untrusted import MisfitError, checked, decoded, short
 
 CHECKPOINT_VERSION = 1
 MAX_UPLOAD_BYTES = 5_000_000
-MAX_HEADER_BYTES = 500_000  # nested JSON takes some forty times its size in memory
+MAX_HEADER_BYTES = 500_000  # nested JSON takes about forty times its size in memory
 FILE_NAME = "model.safetensors"
 SHIPPED = ASSETS / "models"
 _HEAD, _EMBEDDING = "lm_head.weight", "embedding.weight"
 _KEY = "owi"
-# What torch raises for a header that contradicts itself: odd kinds, sizes past 64 bits.
+# What torch raises for a header that contradicts itself: unknown dtypes, sizes past 64 bits.
 _NOT_TENSORS = (ValueError, KeyError, TypeError, RuntimeError, OverflowError)
+
+T = TypeVar("T")
+
+
+class Note(TypedDict, total=False):
+    """What a checkpoint says of its origin; other keys are allowed and ignored.
+
+    recipe: hash of experiment, parameters and code version.  command: the command line that makes
+    the model again, empty for a private one.  private: it was trained on text that a user typed.
+    """
+
+    experiment: str
+    params: dict[str, Any]
+    recipe: str
+    command: str
+    private: bool
+    result: dict[str, Any]
+
+
+class _FileHeader(Struct, frozen=True):
+    """The JSON at the beginning of any safetensors file; its tensors are read by torch."""
+
+    metadata: dict[str, str] = field(name="__metadata__")
+
+
+class _Header(Struct, frozen=True):
+    version: int
+    model: dict[str, Any]
+    tokenizer: dict[str, Any]
+    note: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -52,7 +84,7 @@ def save(bundle: Bundle, folder: Path) -> Path:
     path = folder / FILE_NAME
     half = path.with_suffix(".half")
     half.write_bytes(to_bytes(bundle))
-    half.replace(path)  # a reader never meets half a file
+    half.replace(path)  # atomic: another process never sees half a file
     return path
 
 
@@ -89,22 +121,28 @@ def from_bytes(data: bytes) -> Bundle:
     return _decode(data)
 
 
-def read_header(data: bytes, key: str) -> dict[str, Any]:
-    """Return the JSON that a safetensors file of ours keeps under `key` in its metadata.
+def read_header(data: bytes, key: str, kind: type[T], version: int, code: str) -> T:
+    """Return what a safetensors file of ours keeps under `key` in its metadata, as a `kind`.
 
-    Raises ModelFileError("model_unreadable") for bytes from outside that hold none.
+    The data comes from outside.  Raises ModelFileError(code) for another version, and
+    ModelFileError("model_unreadable", reason), with the field and its value, for anything else.
     """
+    # A safetensors file is the length of its header (8 bytes), the header as JSON, the numbers.
+    length = int.from_bytes(data[:8], "little")
+    if length > MAX_HEADER_BYTES:
+        raise ModelFileError("model_unreadable", reason="header")
     try:
-        length = int.from_bytes(data[:8], "little")
-        if length > MAX_HEADER_BYTES:
-            raise ModelFileError("model_unreadable", reason="header")
-        header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"][key])
-        json.dumps(header, allow_nan=False)  # what cannot be written again is not taken in
-    except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
-        raise ModelFileError("model_unreadable", reason=type(error).__name__) from error
-    if not isinstance(header, dict) or "version" not in header:
-        raise ModelFileError("model_unreadable", reason="KeyError")
-    return header
+        file = decoded(data[8 : 8 + length], _FileHeader)
+        text = file.metadata.get(key)
+        if text is None:
+            raise MisfitError("Object missing required field", (key,))
+        header: dict[str, Any] = decoded(text, dict[str, Any])
+        # The version goes first: another version may have any other fields.
+        if header.get("version", version) != version:
+            raise ModelFileError(code, found=short(header["version"]), known=version)
+        return checked(header, kind)
+    except MisfitError as error:
+        raise ModelFileError("model_unreadable", reason=error.where) from error
 
 
 def read_tensors(data: bytes) -> dict[str, Tensor]:
@@ -116,15 +154,17 @@ def read_tensors(data: bytes) -> dict[str, Tensor]:
 
 
 def _decode(data: bytes) -> Bundle:
-    header = _header(data)
+    header = read_header(data, _KEY, _Header, CHECKPOINT_VERSION, "model_version")
+    _refuse_false_note(header.note)
     tensors = read_tensors(data)
-    config = _config(header)
-    tokenizer = tokenizer_from_dict(_dictionary(header, "tokenizer"))
+    config = _config(header.model)
+    tokenizer = tokenizer_from_dict(header.tokenizer)
     if tokenizer.vocab_size != config.vocab_size:
         raise ModelFileError("model_misfit", name="vocab_size")
     _merge_tied(tensors, config)
-    # Settings that ask for far more numbers than the file holds get no memory. (To build the model
-    # on torch's `meta` device would tell its shapes too, and load 70 MB of modules for it.)
+    # Settings that ask for far more numbers than the file holds must not allocate memory, so the
+    # count comes before the model.  (Building it on torch's `meta` device would give the shapes
+    # too, but that loads 70 MB of modules.)  The shapes are compared exactly below.
     if config.n_params > 2 * sum(tensor.numel() for tensor in tensors.values()) + 1_000:
         raise ModelFileError("model_misfit", name="model")
     model = Transformer(config, torch.Generator().manual_seed(0))
@@ -133,7 +173,7 @@ def _decode(data: bytes) -> Bundle:
         for name, parameter in model.named_parameters():
             parameter.copy_(tensors[name])
     model.eval()
-    return Bundle(model, tokenizer, _dictionary(header, "note"))
+    return Bundle(model, tokenizer, header.note)
 
 
 def _tensors(model: Transformer) -> dict[str, Tensor]:
@@ -151,30 +191,23 @@ def _metadata(bundle: Bundle) -> str:
     return json.dumps(values, allow_nan=False)
 
 
-def _header(data: bytes) -> dict[str, Any]:
-    header = read_header(data, _KEY)
-    version = header["version"]
-    if version != CHECKPOINT_VERSION:
-        raise ModelFileError("model_version", found=_short(version), known=CHECKPOINT_VERSION)
-    return header
+def _refuse_false_note(note: dict[str, Any]) -> None:
+    """Refuse a note whose known keys have values of another type; the note itself is kept whole."""
+    try:
+        checked(note, Note)
+    except MisfitError as error:
+        raise ModelFileError("model_unreadable", reason=f"note.{error.where}") from error
 
 
-def _config(header: dict[str, Any]) -> ModelConfig:
-    settings = _dictionary(header, "model")
+def _config(settings: dict[str, Any]) -> ModelConfig:
     try:
         return ModelConfig.from_dict(settings)
     except OwiError as error:
-        name = _short(error.values.get("name", "d_model"))  # all else is about d_model
+        # The errors that name no setting are about d_model: not divisible by n_head, or odd.
+        name = short(error.values.get("name", "d_model"))
         raise ModelFileError("model_misfit", name=name) from error
     except TypeError as error:
         raise ModelFileError("model_unreadable", reason="TypeError") from error
-
-
-def _dictionary(header: dict[str, Any], name: str) -> dict[str, Any]:
-    value = header.get(name)
-    if not isinstance(value, dict):
-        raise ModelFileError("model_unreadable", reason=name)
-    return value
 
 
 def _merge_tied(tensors: dict[str, Tensor], config: ModelConfig) -> None:
@@ -190,15 +223,9 @@ def _merge_tied(tensors: dict[str, Tensor], config: ModelConfig) -> None:
 def _refuse_misfits(tensors: dict[str, Tensor], wanted: dict[str, torch.nn.Parameter]) -> None:
     if set(wanted) != set(tensors):
         name = min(set(wanted) ^ set(tensors))
-        raise ModelFileError("model_misfit", name=_short(name))
+        raise ModelFileError("model_misfit", name=short(name))
     for name, parameter in wanted.items():
         tensor = tensors[name]
         fits = tensor.shape == parameter.shape and tensor.dtype == torch.float32
         if not fits or not bool(torch.isfinite(tensor).all()):
             raise ModelFileError("model_misfit", name=name)
-
-
-def _short(value: object) -> str:
-    """Return a value from a file that may hold anything, fit for a sentence."""
-    text = str(value)
-    return text if len(text) <= 40 else text[:39] + "…"

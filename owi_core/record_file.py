@@ -1,67 +1,78 @@
-"""Readings on disk, to be taken home and laid beside another's: safetensors and JSON.
+"""Readings as files, to be kept and compared with another person's: safetensors and JSON.
 
 One `.safetensors` file holds scores, pattern and mask exactly as they were; its metadata holds the
-words, the word that looks, the answer, and which model read them.  What a head adds to the
-residual stream is left out: no row needs it, and it would be most of the file.
+words, the query word, the answer, and which model read them.  What a head adds to the residual
+stream is left out: no row needs it, and it would be most of the file.
 Shapes: L layers, H heads, T tokens.
 """
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import safetensors.torch
 import torch
+from msgspec import Struct
 
 from owi_core.checkpoints import MAX_UPLOAD_BYTES, Bundle, read_header, read_tensors
 from owi_core.errors import ModelFileError
 from owi_core.readings import MAX_TOKENS, Reading
 from owi_core.record import RECORD_VERSION, ROW_SUM_TOLERANCE, AttentionRecord
+from owi_core.untrusted import LONGEST_LABEL, Count, Label, Share, Text
 
-LONGEST_LABEL = 200
-LONGEST_TEXT = 5_000
 MOST_PLACES = 4_096  # layers times heads
 _KEY = "owi_record"
 _TENSORS = {"scores": torch.float32, "pattern": torch.float32, "mask": torch.bool}
 _FALSE = {"rows_sum_to_one": "record_rows", "forbidden_is_zero": "record_leaks"}
-_NAMES = ("name", "weights", "recipe")
 
 
-@dataclass(frozen=True)
-class ModelName:
+class ModelName(Struct, frozen=True, forbid_unknown_fields=True):
     """Which model read a sentence.
 
     name: what the page called it.  weights: hash of its numbers.  recipe: hash of how it was
-    made, empty where nobody else could make it.
+    made, empty where no other user could make it.
     """
 
-    name: str
-    weights: str
-    recipe: str = ""
+    name: Label
+    weights: Label
+    recipe: Label
 
 
-@dataclass(frozen=True)
-class Said:
-    """What the model answered, and whether it may be believed."""
+class SavedAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the model answered; known: whether the page showed it as reliable."""
 
-    word: str
-    probability: float
+    word: Text
+    probability: Share
     known: bool
+
+
+class _Header(Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything in the file but the tensors; lengths are compared with each other after it."""
+
+    version: int
+    text: Text
+    tokens: tuple[Text, ...]
+    spans: tuple[tuple[Count, Count], ...]
+    training: bool
+    query: Count
+    model: ModelName
+    answer: SavedAnswer | None
+    label: Label
 
 
 @dataclass(frozen=True, eq=False)
 class SavedRecord:
-    """One sentence as one model read it, looked at from token `query`.
+    """One sentence as one model read it, seen from token `query`.
 
-    label: whose it is, if anybody said so.  The record has no head outputs: (L, H, T, 0).
+    label: whose it is, empty if not given.  The record has no head outputs: (L, H, T, 0).
     """
 
     record: AttentionRecord
     query: int
     model: ModelName
-    answer: Said | None = None
+    answer: SavedAnswer | None = None
     label: str = ""
 
     @property
@@ -71,7 +82,7 @@ class SavedRecord:
 
 
 def saved(reading: Reading, name: str, label: str = "") -> SavedRecord:
-    """Return what is kept of a reading; `name` is what the page calls its model."""
+    """Return what a file keeps of a reading; `name` is what the page calls its model."""
     record, answer = reading.record, reading.answer
     kept = _record(
         record.text,
@@ -83,12 +94,12 @@ def saved(reading: Reading, name: str, label: str = "") -> SavedRecord:
     note = reading.bundle.note
     recipe = "" if note.get("private") else str(note.get("recipe", ""))
     model = ModelName(_cut(name), weights_hash(reading.bundle), _cut(recipe))
-    said = Said(answer.word, answer.probability, answer.known)
-    return SavedRecord(kept, reading.query, model, said, _cut(label))
+    saved_answer = SavedAnswer(answer.word, answer.probability, answer.known)
+    return SavedRecord(kept, reading.query, model, saved_answer, _cut(label))
 
 
 def weights_hash(bundle: Bundle) -> str:
-    """Return a short hash of a model's numbers: the same for two of the same weights."""
+    """Return a short hash of a model's numbers: equal for two models with equal weights."""
     hashed = hashlib.sha256()
     for name, parameter in bundle.model.named_parameters():
         hashed.update(name.encode())
@@ -99,22 +110,24 @@ def weights_hash(bundle: Bundle) -> str:
 def to_bytes(kept: SavedRecord) -> bytes:
     """Return the file.
 
-    Raises ModelFileError("record_too_large") for one that could not be uploaded again.
+    Raises ModelFileError("record_too_large") for a record that could not be uploaded again.
     """
     record = kept.record
     tensors = {name: torch.tensor(getattr(record, name)) for name in _TENSORS}
-    values = {
-        "version": RECORD_VERSION,
-        "text": record.text,
-        "tokens": list(record.query_tokens),
-        "spans": [list(span) for span in record.query_spans],
-        "training": record.training,
-        "query": kept.query,
-        "model": asdict(kept.model),
-        "answer": None if kept.answer is None else asdict(kept.answer),
-        "label": kept.label,
-    }
-    data = safetensors.torch.save(tensors, {_KEY: json.dumps(values, allow_nan=False)})
+    header = _Header(
+        version=RECORD_VERSION,
+        text=record.text,
+        tokens=record.query_tokens,
+        spans=record.query_spans,
+        training=record.training,
+        query=kept.query,
+        model=kept.model,
+        answer=kept.answer,
+        label=kept.label,
+    )
+    # ASCII escapes keep the header's length in bytes independent of the script it is in.
+    text = json.dumps(msgspec.to_builtins(header), allow_nan=False)
+    data = safetensors.torch.save(tensors, {_KEY: text})
     _refuse_large(len(data))
     return data
 
@@ -122,44 +135,40 @@ def to_bytes(kept: SavedRecord) -> bytes:
 def from_bytes(data: bytes) -> SavedRecord:
     """Return the reading in `data`, which came from outside and may be anything.
 
-    Raises ModelFileError for what is none, or proves to be no record of attention.
+    Raises ModelFileError for anything that is not a record, or whose numbers no attention gives.
     """
     _refuse_large(len(data))
     try:
-        header = read_header(data, _KEY)
-        if header["version"] != RECORD_VERSION:
-            found = _cut(str(header["version"]))
-            raise ModelFileError("record_version", found=found, known=RECORD_VERSION)
-        kept = _read(header, _arrays(data))
+        header = read_header(data, _KEY, _Header, RECORD_VERSION, "record_version")
+        arrays = _arrays(data)
     except ModelFileError as error:
         if error.code.startswith("record_"):
             raise
+        # The layers below speak of a model file; the user has chosen a record.
         raise ModelFileError("record_unreadable", reason=error.values.get("reason", "")) from error
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ModelFileError("record_unreadable", reason=type(error).__name__) from error
-    _refuse_false(kept.record)
-    return kept
+    _refuse_misfits(header, arrays)
+    record = _record(header.text, header.tokens, header.spans, arrays, training=header.training)
+    _refuse_false(record)
+    return SavedRecord(record, header.query, header.model, header.answer, header.label)
 
 
-def _read(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> SavedRecord:
-    tokens = tuple(_text(token, LONGEST_TEXT) for token in _list(header["tokens"]))
-    T = len(tokens)
+def _refuse_misfits(header: _Header, arrays: dict[str, np.ndarray]) -> None:
+    """Demand that tokens, spans, query and arrays fit each other."""
+    T = len(header.tokens)
     if not 1 <= T <= MAX_TOKENS:
         raise ModelFileError("record_too_long", tokens=T, limit=MAX_TOKENS)
-    text = _text(header["text"], LONGEST_TEXT)
-    spans = tuple(_span(span, len(text)) for span in _list(header["spans"]))
-    training = header["training"]
-    if len(spans) != T or not isinstance(training, bool):
-        raise ValueError(training)
+    length, query = len(header.text), header.query
+    if len(header.spans) != T:
+        raise ModelFileError("record_unreadable", reason=f"spans: {len(header.spans)} ≠ {T}")
+    for place, (start, end) in enumerate(header.spans):
+        if not start <= end <= length:
+            raise ModelFileError("record_unreadable", reason=f"spans[{place}] = {start}, {end}")
+    if query >= T:
+        raise ModelFileError("record_unreadable", reason=f"query = {query}")
     L, H = _places(arrays, T)
+    # A page draws a thumbnail for each head of each layer.
     if L * H > MOST_PLACES:
-        raise ValueError(L, H)
-    query = _whole(header["query"], 0, T - 1)
-    model = {name: _text(header["model"][name], LONGEST_LABEL) for name in _NAMES}
-    said = None if header["answer"] is None else _said(header["answer"])
-    record = _record(text, tokens, spans, arrays, training=training)
-    label = _text(header["label"], LONGEST_LABEL)
-    return SavedRecord(record, query, ModelName(**model), said, label)
+        raise ModelFileError("record_unreadable", reason=f"{L} × {H} > {MOST_PLACES}")
 
 
 def _record(
@@ -192,8 +201,9 @@ def _arrays(data: bytes) -> dict[str, np.ndarray]:
 
 
 def _places(arrays: dict[str, np.ndarray], T: int) -> tuple[int, int]:
-    """Return layers and heads of arrays that fit each other and T tokens."""
+    """Return (L, H) of arrays that fit each other and T tokens; raise ModelFileError otherwise."""
     shape = arrays["pattern"].shape
+    # min > 0: a record of no heads would pass every check on its numbers.
     fits = len(shape) == 4 and min(shape) > 0 and shape[2:] == (T, T)
     if not fits or arrays["scores"].shape != shape or arrays["mask"].shape != (T, T):
         raise ModelFileError("record_unreadable", reason="shapes")
@@ -201,7 +211,7 @@ def _places(arrays: dict[str, np.ndarray], T: int) -> tuple[int, int]:
 
 
 def _refuse_false(record: AttentionRecord) -> None:
-    """Demand what every true record proves of itself."""
+    """Refuse numbers that no softmax and no mask can give: they would be drawn as a finding."""
     pattern = record.pattern
     if not np.isfinite(pattern).all() or not np.isfinite(record.scores).all():
         raise ModelFileError("record_not_finite")
@@ -216,40 +226,6 @@ def _refuse_false(record: AttentionRecord) -> None:
 def _refuse_large(size: int) -> None:
     if size > MAX_UPLOAD_BYTES:
         raise ModelFileError("record_too_large", bytes=size, limit=MAX_UPLOAD_BYTES)
-
-
-def _said(values: Any) -> Said:
-    probability, known = values["probability"], values["known"]
-    number = isinstance(probability, int | float) and not isinstance(probability, bool)
-    if not number or not 0 <= probability <= 1 or not isinstance(known, bool):
-        raise ValueError(probability)
-    return Said(_text(values["word"], LONGEST_TEXT), float(probability), known)
-
-
-def _text(value: Any, longest: int) -> str:
-    """Return a text that a browser can be sent: half a character cannot."""
-    if not isinstance(value, str) or len(value) > longest:
-        raise ValueError(type(value))
-    value.encode()
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError(type(value))
-    return value
-
-
-def _whole(value: Any, low: int, high: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise ValueError(value)
-    return value
-
-
-def _span(value: Any, length: int) -> tuple[int, int]:
-    start, end = _list(value)
-    start = _whole(start, 0, length)
-    return start, _whole(end, start, length)
 
 
 def _cut(text: str) -> str:

@@ -6,7 +6,7 @@ name is refused.
 """
 
 import re
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, overload
 
 import msgspec
 from msgspec import Meta
@@ -15,12 +15,13 @@ T = TypeVar("T")
 Place = tuple[str | int, ...]
 
 LONGEST_SHOWN = 40
+LONGEST_TEXT, LONGEST_LABEL = 5_000, 200
 # Half of a surrogate pair can be neither encoded as UTF-8 nor sent to a browser, but Python's
 # strings, and JSON's \ud83d escapes, can hold one.
 WRITABLE = r"\A[^\ud800-\udfff]*\Z"
 
-Text = Annotated[str, Meta(max_length=5_000, pattern=WRITABLE)]
-Label = Annotated[str, Meta(max_length=200, pattern=WRITABLE)]
+Text = Annotated[str, Meta(max_length=LONGEST_TEXT, pattern=WRITABLE)]
+Label = Annotated[str, Meta(max_length=LONGEST_LABEL, pattern=WRITABLE)]
 Count = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]  # a NaN is refused too: it compares with nothing
 
@@ -57,7 +58,11 @@ class _Missing:
 MISSING = _Missing()
 
 
-def checked(value: object, kind: type[T] | Any) -> T:
+@overload
+def checked(value: object, kind: type[T]) -> T: ...
+@overload
+def checked(value: object, kind: Any) -> Any: ...  # a union or an annotated type
+def checked(value: object, kind: Any) -> Any:
     """Return `value` as a `kind`; raise MisfitError where it does not fit."""
     try:
         return msgspec.convert(value, kind)
@@ -67,7 +72,11 @@ def checked(value: object, kind: type[T] | Any) -> T:
         raise MisfitError("nested too deep", (), MISSING) from error
 
 
-def decoded(data: bytes | str, kind: type[T] | Any) -> T:
+@overload
+def decoded(data: bytes | str, kind: type[T]) -> T: ...
+@overload
+def decoded(data: bytes | str, kind: Any) -> Any: ...
+def decoded(data: bytes | str, kind: Any) -> Any:
     """Return what JSON holds as a `kind`; raise MisfitError for anything else.
 
     What JSON does not have (NaN, infinities, half characters) is refused as well.

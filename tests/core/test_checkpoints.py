@@ -174,11 +174,26 @@ def test_a_tensor_too_many_or_too_few_is_refused() -> None:
         ("note", "made by hand", "model_unreadable"),
         ("note", {"loss": float("nan")}, "model_unreadable"),
         ("note", {"loss": float("inf")}, "model_unreadable"),
+        ("note", {"params": ["swap"]}, "model_unreadable"),
+        ("note", {"private": "no"}, "model_unreadable"),
+        ("version", True, "model_unreadable"),
     ],
 )
 def test_a_header_that_does_not_fit_is_refused(part: str, value: object, code: str) -> None:
     with refused(code, ModelFileError):
         from_bytes(rewritten(header_of(GOOD) | {part: value}))
+
+
+def test_a_header_that_does_not_fit_is_named_with_its_value() -> None:
+    with refused("model_unreadable", reason="note.recipe = 3"):
+        from_bytes(rewritten(header_of(GOOD) | {"note": {"recipe": 3}}))
+    with refused("model_unreadable", reason="tokenizer = 3"):
+        from_bytes(rewritten(header_of(GOOD) | {"tokenizer": 3}))
+
+
+def test_a_note_keeps_what_this_version_does_not_know() -> None:
+    note = {"recipe": "a1", "later": [1, {"x": None}]}
+    assert from_bytes(rewritten(header_of(GOOD) | {"note": note})).note == note
 
 
 @pytest.mark.parametrize(

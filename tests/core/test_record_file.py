@@ -100,7 +100,7 @@ def test_a_file_past_the_limit_is_neither_made_nor_read() -> None:
 
 
 def test_a_models_file_is_no_record() -> None:
-    with refused("record_unreadable", reason="KeyError"):
+    with refused("record_unreadable", reason="owi_record = –"):
         from_bytes(to_bytes(word_bundle()))
 
 
@@ -148,6 +148,9 @@ def test_numbers_that_no_softmax_gives_are_refused(tensors: dict[str, Tensor], c
         ("tokens", ["\ud83d"] * T, "record_unreadable"),
         ("spans", [[0, 1]], "record_unreadable"),
         ("spans", [[1, 0]] * T, "record_unreadable"),
+        ("spans", [[0, len(TEXT) + 1]] * T, "record_unreadable"),
+        ("training", 0, "record_unreadable"),
+        ("more", 1, "record_unreadable"),
         ("query", T, "record_unreadable"),
         ("query", True, "record_unreadable"),
         ("label", "名" * (LONGEST_LABEL + 1), "record_unreadable"),
@@ -158,6 +161,13 @@ def test_numbers_that_no_softmax_gives_are_refused(tensors: dict[str, Tensor], c
 def test_words_that_do_not_fit_are_refused(part: str, value: object, code: str) -> None:
     with pytest.raises(ModelFileError, match=code):
         from_bytes(file_of(**{part: value}))
+
+
+def test_a_refusal_names_the_field_and_its_value() -> None:
+    with refused("record_unreadable", reason=f"query = {T}"):
+        from_bytes(file_of(query=T))
+    with refused("record_unreadable", reason="answer.probability = 2"):
+        from_bytes(file_of(answer={"word": "苹果", "probability": 2, "known": True}))
 
 
 @given(st.binary(max_size=300))

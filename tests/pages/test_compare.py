@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 from streamlit.testing.v1 import AppTest
 
 from owi_core import record_file
@@ -91,7 +92,7 @@ def test_one_model_is_told_from_one_recipe_and_from_two_models() -> None:
     from dataclasses import replace
 
     a, other = record(), record(seed=1)
-    elsewhere = replace(a, model=replace(a.model, weights="other bits"))
+    elsewhere = replace(a, model=structs.replace(a.model, weights="other bits"))
     assert model_line(a, record(B))[0] == "model.same"
     assert model_line(a, elsewhere)[0] == "model.same_recipe"
     assert model_line(a, other)[0] == "model.different"
