@@ -1,18 +1,31 @@
-"""What a run reports while it goes on: frozen events, one JSON line each."""
+"""What a run reports while it goes on: frozen events, one JSON line each.
+
+The lines pass from a worker process to the server, and stay in a file beside the model.
+"""
 
 import json
 import math
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from msgspec import Struct
 
 from owi_core.errors import RunError
+from owi_core.untrusted import MisfitError, checked, short
 
 EVENT_VERSION = 1
+
+# JSON has no NaN and no infinity: `to_json` writes null, and a line that is read back holds None.
+# Code that draws tests for it; for the type checker such a field is a number.
+if TYPE_CHECKING:
+    Number = float
+else:
+    Number = float | None
 
 
 @dataclass(frozen=True)
 class Event:
-    """What every event has: its name, which is also what tells one JSON line from another."""
+    """What every event has: its name, which is also the key `event` of its JSON line."""
 
     event: ClassVar[str]
 
@@ -36,11 +49,11 @@ class StepDone(Event):
     event: ClassVar[str] = "step"
     step: int
     steps: int
-    loss_nats: float
-    lr: float
-    tokens_per_second: float
-    seconds: float
-    seconds_left: float
+    loss_nats: Number
+    lr: Number
+    tokens_per_second: Number
+    seconds: Number
+    seconds_left: Number
 
 
 @dataclass(frozen=True)
@@ -51,21 +64,21 @@ class Snapshot(Event):
     step: int
     tokens: list[str]
     query: int
-    pattern: list[list[list[list[float]]]]
+    pattern: list[list[list[list[Number]]]]
 
 
 @dataclass(frozen=True)
 class Evaluated(Event):
-    """Measured with dropout off, on what the metric's name says."""
+    """Measured with dropout off, on the data that the metric's name says."""
 
     event: ClassVar[str] = "evaluated"
     step: int
-    metrics: dict[str, float]
+    metrics: dict[str, Number]
 
 
 @dataclass(frozen=True)
 class Diverged(Event):
-    """The loss is no finite number any more; the run ended here."""
+    """The loss is not a finite number any more; the run ended here."""
 
     event: ClassVar[str] = "diverged"
     step: int
@@ -75,7 +88,7 @@ class Diverged(Event):
 
 @dataclass(frozen=True)
 class Paused(Event):
-    """The run's state lies in its folder; it can go on from there."""
+    """The run's state is saved in its folder and can be continued from there."""
 
     event: ClassVar[str] = "paused"
     step: int
@@ -83,7 +96,7 @@ class Paused(Event):
 
 @dataclass(frozen=True)
 class Stopped(Event):
-    """The run was ended early; the model as it was lies in its folder."""
+    """The run was ended early; the model as it was then is saved in its folder."""
 
     event: ClassVar[str] = "stopped"
     step: int
@@ -91,7 +104,7 @@ class Stopped(Event):
 
 @dataclass(frozen=True)
 class Finished(Event):
-    """The run came to its end; `verdict` holds code, passed and the values it was chosen by."""
+    """The run completed; `verdict` holds code, passed and the values it was chosen by."""
 
     event: ClassVar[str] = "finished"
     experiment: str
@@ -119,7 +132,7 @@ KINDS: dict[str, type[Event]] = {
 
 @dataclass
 class Control:
-    """What somebody outside asks of a run; the run looks at it once a step."""
+    """What another thread requests of a run; the run looks at it once a step."""
 
     request: Literal["run", "pause", "stop"] = "run"
 
@@ -130,18 +143,34 @@ def to_json(event: Event) -> str:
     return json.dumps(_finite(values), ensure_ascii=False, allow_nan=False)
 
 
+class _Envelope(Struct, frozen=True):
+    """What a line must say before the rest of it can be read."""
+
+    event: str
+    version: Literal[1]
+
+
 def from_json(line: str) -> Event:
-    """Return the event in `line`; raise RunError when it is none, or of another version."""
+    """Return the event in `line`.
+
+    Raises RunError("event_unreadable", reason), naming the field and its value, for a line of
+    another version or of any other form.
+    """
     try:
+        # Not msgspec's JSON: it refuses half characters, and what a user typed may contain one.
         values = json.loads(line)
-        kind = KINDS[values.pop("event")]
-        if values.pop("version") != EVENT_VERSION:
-            raise RunError("event_unreadable", reason="version")
-        names = {f.name for f in fields(kind)}
-        if names != set(values):
-            raise RunError("event_unreadable", reason="fields")
-        return kind(**values)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        envelope = checked(values, _Envelope)
+        kind = KINDS.get(envelope.event)
+        if kind is None:
+            raise MisfitError("unknown event", ("event",), envelope.event)
+        del values["event"], values["version"]
+        # msgspec ignores what a dataclass does not name; a line with more is not one of ours.
+        for name in values.keys() - {f.name for f in fields(kind)}:
+            raise MisfitError("unknown field", (short(name),), values[name])
+        return checked(values, kind)
+    except MisfitError as error:
+        raise RunError("event_unreadable", reason=error.where) from error
+    except (ValueError, RecursionError) as error:
         raise RunError("event_unreadable", reason=type(error).__name__) from error
 
 

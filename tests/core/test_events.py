@@ -77,11 +77,31 @@ def test_any_text_and_number_stay_on_one_line(text: str, number: float) -> None:
         '{"event": "paused", "version": 1, "step": 1, "more": 2}',
         '{"event": "nothing", "version": 1, "step": 1}',
         '{"event": ["paused"], "version": 1, "step": 1}',
+        '{"event": "paused", "version": true, "step": 1}',
+        '{"event": "paused", "version": 1, "step": "1"}',
+        '{"event": "paused", "version": 1, "step": true}',
+        '{"event": "paused", "version": 1, "step": null}',
+        '{"event": "evaluated", "version": 1, "step": 1, "metrics": {"loss": "low"}}',
     ],
 )  # fmt: skip
 def test_what_is_no_event_is_refused(line: str) -> None:
     with refused("event_unreadable", RunError):
         from_json(line)
+
+
+def test_a_refusal_names_the_field_and_its_value() -> None:
+    with refused("event_unreadable", RunError, reason="step = x"):
+        from_json('{"event": "paused", "version": 1, "step": "x"}')
+    with refused("event_unreadable", RunError, reason="more = 2"):
+        from_json('{"event": "paused", "version": 1, "step": 1, "more": 2}')
+
+
+def test_a_number_that_was_not_finite_and_half_a_character_are_read_back() -> None:
+    event = from_json(to_json(Evaluated(5, {"loss": math.nan})))
+    assert isinstance(event, Evaluated)
+    assert event.metrics == {"loss": None}
+    typed = Started("pronoun", {"watch": "它\ud83d"}, "a1", 7, 11)
+    assert from_json(to_json(typed).encode("utf-8", "backslashreplace").decode()) == typed
 
 
 JSON: st.SearchStrategy[Any] = st.recursive(

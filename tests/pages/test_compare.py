@@ -96,7 +96,7 @@ def test_one_model_is_told_from_one_recipe_and_from_two_models() -> None:
     assert model_line(a, record(B))[0] == "model.same"
     assert model_line(a, elsewhere)[0] == "model.same_recipe"
     assert model_line(a, other)[0] == "model.different"
-    nameless = replace(other, model=replace(other.model, weights="others"))
+    nameless = replace(other, model=structs.replace(other.model, weights="others"))
     assert model_line(other, nameless)[0] == "model.different"  # no recipe is not one recipe
 
 
