@@ -21,7 +21,7 @@ def attention_scores(
     q: (B, H, T_q, D), k: (B, H, T_k, D).  Returns (B, H, T_q, T_k).
     Source: Vaswani et al. 2017, eq. 1.
     """
-    # Dividing q instead of the product touches D numbers a query, not T_k.
+    # Dividing q costs D divisions a query; dividing the product would cost T_k of them.
     q = q / (temperature * (math.sqrt(q.shape[-1]) if scale else 1.0))
     return q @ k.transpose(-2, -1)  # (B, H, T_q, T_k)
 
@@ -35,6 +35,7 @@ def attention_pattern(scores: Tensor, mask: Tensor) -> Tensor:
     Source: Vaswani et al. 2017, eq. 1 and section 3.2.3.
     """
     refuse_blind_query(mask)
+    # exp(−inf) is exactly 0, however low the other scores of the row are.
     return scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
 
 
@@ -48,7 +49,7 @@ def refuse_blind_query(mask: Tensor) -> None:
 
 
 class AttentionOutput(NamedTuple):
-    """What one attention layer computed; all but `resid` is None on the fused path.
+    """What one attention layer computed; all fields but `resid` are None on the fused path.
 
     resid: (B, T_q, d_model), what is added to the residual stream.
     scores, pattern: (B, H, T_q, T_k).  z: (B, H, T_q, D), what each head read, before W_O.
@@ -63,8 +64,8 @@ class AttentionOutput(NamedTuple):
 class KeyValues:
     """One layer's keys and values of the tokens read so far, so that none is computed twice.
 
-    It belongs to whoever continues one text, and a model that is handed it appends to it.  The
-    buffer, (2, B, H, capacity, D), is taken once and never moves: a step writes one column.
+    The caller that continues a text owns it; a model that receives it appends to it.  The buffer,
+    (2, B, H, capacity, D), is allocated once and never moves: a step writes one column.
     """
 
     def __init__(self, B: int, n_head: int, capacity: int, d_head: int) -> None:
@@ -72,22 +73,24 @@ class KeyValues:
         self.length = 0
 
     def append(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Keep k and v, (B, H, T, D), behind what is there; return all keys and all values."""
+        """Append k and v, (B, H, T, D); return all keys and all values, (B, H, length, D)."""
         start, self.length = self.length, self.length + k.shape[2]
         self._buffer[0, :, :, start : self.length] = k
         self._buffer[1, :, :, start : self.length] = v
         return self._buffer[0, :, :, : self.length], self._buffer[1, :, :, : self.length]
 
     def append_one(self, kv: Tensor) -> tuple[Tensor, Tensor]:
-        """Keep the key and value of one token, (2, B, H, D), as `append` does."""
+        """Append the key and value of one token, (2, B, H, D), as `append` does."""
+        # One assignment for both: at this size a call costs more than what it copies.
         self._buffer[:, :, :, self.length] = kv
         self.length += 1
         keys, values = self._buffer[:, :, :, : self.length]
         return keys, values
 
     def drop_oldest(self, count: int) -> None:
-        """Forget the first `count` tokens; those that stay keep what they once read of them."""
+        """Remove the first `count` tokens; the others keep what they have read from them."""
         self.length -= count
+        # The two ranges overlap, and a copy between overlapping ranges is undefined: clone first.
         kept = self._buffer[:, :, :, count : count + self.length].clone()
         self._buffer[:, :, :, : self.length] = kept
 
@@ -119,7 +122,7 @@ class MultiHeadAttention(nn.Module):
         mask: bool, True = may attend, broadcast against (B, H, T_q, T_k).
         temperature divides the scores before the softmax.
         """
-        if not explicit:  # there the softmax refuses it
+        if not explicit:  # the explicit softmax checks it itself
             refuse_blind_query(mask)
         q, k, v = self.project(x_query, x_key_value)
         return self.attend(q, k, v, mask, explicit, temperature)
@@ -127,9 +130,9 @@ class MultiHeadAttention(nn.Module):
     def project(self, x_query: Tensor, x_key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries (B, H, T_q, D), keys and values (B, H, T_k, D).
 
-        In training a sequence that looks at itself goes through the three matrices side by side, in
-        one product forward and two backward instead of three and six; without gradients, putting
-        them side by side costs more than it saves.
+        In training, self-attention multiplies by the three matrices concatenated: one product
+        forward and two backward instead of three and six.  Without gradients the concatenation
+        costs more than it saves.
         """
         if x_query is x_key_value and torch.is_grad_enabled():
             three = (self.w_q, self.w_k, self.w_v)
@@ -142,21 +145,21 @@ class MultiHeadAttention(nn.Module):
         v = self._split(self.w_v(x_key_value))
         return q, k, v
 
-    def after(
+    def append(
         self,
-        past: KeyValues,
+        cache: KeyValues,
         x: Tensor,
         mask: Tensor | None,
         *,
         explicit: bool = False,
         temperature: float = 1.0,
     ) -> AttentionOutput:
-        """Return the output for tokens that stand behind a past, which takes them in.
+        """Return the output for tokens that follow those in the cache, and add them to it.
 
-        x: (B, T, d_model).  mask: (T, T_k), T_k counting past and x; None = everywhere.
+        x: (B, T, d_model).  mask: (T, T_k), T_k counting the cache and x; None = everywhere.
         """
         q, own_k, own_v = self.project(x, x)
-        k, v = past.append(own_k, own_v)  # (B, H, T_k, D)
+        k, v = cache.append(own_k, own_v)  # (B, H, T_k, D)
         return self.attend(q, k, v, mask, explicit, temperature)
 
     def attend(
@@ -168,7 +171,7 @@ class MultiHeadAttention(nn.Module):
         explicit: bool = False,
         temperature: float = 1.0,
     ) -> AttentionOutput:
-        """Return what projected queries read, as `forward` does; mask None = everywhere."""
+        """Return the output for projected queries, as `forward` does; mask None = everywhere."""
         if explicit:
             return self._explicit(q, k, v, mask, temperature)
         scale = 1 / math.sqrt(self.d_head) if self.scale_scores else 1.0
@@ -178,7 +181,7 @@ class MultiHeadAttention(nn.Module):
         return AttentionOutput(self.write(z))
 
     def write(self, z: Tensor) -> Tensor:
-        """Return what all heads together write into the stream, (B, T, d_model), from z."""
+        """Return what all heads together write to the residual stream, (B, T, d_model), from z."""
         B, H, T, D = z.shape
         joined = z.transpose(1, 2).reshape(B, T, H * D)  # (B, T, d_model)
         return joined if self.w_o is None else self.w_o(joined)
@@ -186,12 +189,13 @@ class MultiHeadAttention(nn.Module):
     def head_shares(self, z: Tensor) -> Tensor:
         """Return what each head adds to the residual stream, (B, H, T, d_model).
 
-        z: (B, H, T, D).  Each head goes through its slice of W_O; the sum over heads, plus the bias
-        of W_O, is the layer's output.
+        z: (B, H, T, D).  Each head is multiplied by its slice of W_O; the sum over heads plus the
+        bias of W_O is the layer's output.
         Source: Elhage et al. 2021, A Mathematical Framework for Transformer Circuits.
         """
         B, H, T, D = z.shape
         if self.w_o is None:
+            # Without W_O the heads are concatenated: each fills its own D columns alone.
             shares = z.new_zeros(B, H, T, H, D)
             for h in range(H):
                 shares[:, h, :, h] = z[:, h]
@@ -205,12 +209,14 @@ class MultiHeadAttention(nn.Module):
         scores = attention_scores(q, k, scale=self.scale_scores, temperature=temperature)
         everywhere = scores.new_ones((), dtype=torch.bool) if mask is None else mask
         pattern = attention_pattern(scores, everywhere)  # (B, H, T_q, T_k)
+        # The pattern that is returned is the one before dropout: its rows sum to 1 in training too.
         dropped = F.dropout(pattern, self._drop_rate, training=self.training)
         z = dropped @ v  # (B, H, T_q, D)
         return AttentionOutput(self.write(z), scores, pattern, z)
 
     @property
     def _drop_rate(self) -> float:
+        # The fused kernel applies the rate it is given, whatever the module's mode.
         return self.dropout if self.training else 0.0
 
     def _split(self, x: Tensor) -> Tensor:

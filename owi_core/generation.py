@@ -23,11 +23,11 @@ ROUNDING = 1e-9  # far above the error of a sum of 100,000 doubles, far below an
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """What the model says of the next token, and what it looked at to say so.
+    """The model's prediction of the next token, and where the last position looked for it.
 
-    before: (V,) the softmax of the logits.  after: (V,) reshaped, from which one draws.
-    rows: (L, H, T) weights of the last position over the T tokens that the block still holds.
-    dropped: how many of the oldest tokens it does not hold any more.
+    before: (V,) the softmax of the logits.  after: (V,) reshaped by the sampling settings; the
+    token is drawn from it.  rows: (L, H, T) weights of the last position over the T tokens in the
+    window.  dropped: how many of the oldest tokens are no longer in the window.
     """
 
     before: NDArray[np.float64]
@@ -53,9 +53,9 @@ class Drawn:
 
 
 class Shares(NamedTuple):
-    """The line from 0 to 1 cut into one piece a token, the likeliest first.
+    """The line from 0 to 1 cut into one piece per token, the most likely first.
 
-    ids: (V,).  ends: (V,) where each piece ends, and the next begins; the last is 1.
+    ids: (V,).  ends: (V,) where each piece ends and the next begins; the last is 1.
     """
 
     ids: NDArray[np.intp]
@@ -73,17 +73,21 @@ def next_distribution(logits: Tensor, config: SamplingConfig) -> Tensor:
     """
     if config.temperature == 0:
         return F.one_hot(logits.argmax(), logits.shape[-1]).to(logits.dtype)
-    # From the largest down and in doubles, or a temperature near 0 overflows.
+    # A temperature near 0 makes logits huge: with the largest at 0 the others only underflow, to a
+    # probability of 0, and doubles leave room before they do.
     shifted = (logits - logits.max()).double() / config.temperature
     p = shifted.softmax(dim=-1)  # (V,)
     if not config.top_k and config.top_p == 1:
         return p.to(logits.dtype)
-    ranked, order = p.sort(descending=True, stable=True)
+    # A stable sort keeps equal tokens in the order of their ids, so ties are cut the same way on
+    # every machine.
+    ranked, order = p.sort(descending=True, stable=True)  # (V,) each
     if config.top_k:
         ranked[config.top_k :] = 0
     ranked = ranked / ranked.sum()
     if config.top_p < 1:
-        before = ranked.cumsum(dim=-1) - ranked  # (V,) held by the likelier tokens
+        # A token stays while the more likely ones do not yet hold top_p; so the first always stays.
+        before = ranked.cumsum(dim=-1) - ranked  # (V,) held by the more likely tokens
         # Sums of equal shares round: ten twentieths come to a little less than 0.5, and without
         # the tolerance an eleventh token would be kept.
         ranked = ranked * (before < config.top_p - ROUNDING)
@@ -91,25 +95,27 @@ def next_distribution(logits: Tensor, config: SamplingConfig) -> Tensor:
 
 
 def shares(p: NDArray[np.floating[Any]]) -> Shares:
-    """Return the line from 0 to 1 that a distribution (V,) cuts into pieces."""
+    """Return the pieces into which a distribution (V,) cuts the line from 0 to 1."""
     ids = np.argsort(-p, kind="stable")
-    ends = np.cumsum(p[ids], dtype=np.float64)
+    ends = np.cumsum(p[ids], dtype=np.float64)  # in floats small pieces would vanish
     return Shares(ids, ends / ends[-1])
 
 
 def draw(p: NDArray[np.floating[Any]], u: float) -> int:
-    """Return the token into whose piece of the line u, 0 ≤ u < 1, falls; never one of p = 0.
+    """Return the token whose piece of the line contains u, 0 ≤ u < 1; never one with p = 0.
 
     Source: Devroye 1986, section III.2, inversion.
     """
     ids, ends = shares(p)
+    # "right": a piece contains its start and not its end, so a piece of length 0 contains nothing.
     return int(ids[np.searchsorted(ends, u, side="right")])
 
 
 def uniforms(seed: int, count: int) -> list[float]:
-    """Return the random numbers of the first `count` steps: step n has its own whatever was drawn.
+    """Return the random numbers of the first `count` steps, which do not depend on the tokens.
 
-    So going back and on again draws the same, and two branches differ by their tokens alone.
+    So a step that is undone and repeated draws the same token, and two branches of a text differ
+    by their tokens alone.
     """
     rng = torch.Generator().manual_seed(seed)
     return [_uniform(rng) for _ in range(count)]
@@ -129,11 +135,11 @@ def generate(
     """Yield max_new_tokens tokens that continue `prompt`, or fewer when `stop_id` is drawn.
 
     Past block_size the oldest tokens are dropped.  The same seed gives the same tokens.
-    cache: keep keys and values instead of computing them anew; needs a plain causal Transformer,
-    and a model that looks ahead is run without.  Past the block the window slides and every token
-    changes its place, so nothing kept holds: from there on the window is computed anew each time.
-    forced: tokens by number of step, from 0, that stand instead of what would have been drawn.
-    explain: each token brings its forecast.
+    cache: keep keys and values instead of computing them again; ignored for a model that is not
+    causal.  Past the block the window slides and every token changes its position, so cached keys
+    and values are wrong: from there on the whole window is computed at each step.
+    forced: step number, from 0 → the token to take instead of the one drawn.
+    explain: each token comes with its forecast.
     Raises TextError for an empty prompt.
     """
     if not prompt:
@@ -145,7 +151,7 @@ def generate(
     for step in range(config.max_new_tokens):
         output = _read_on(model, ids, stepper, explain)
         p = next_distribution(output.logits[0, -1], config).numpy()
-        u = _uniform(rng)
+        u = _uniform(rng)  # drawn for forced tokens too, so that later steps keep their numbers
         own = None if forced is None else forced.get(step)
         chosen = draw(p, u) if own is None else own
         dropped = max(0, len(ids) - model.config.block_size)
@@ -158,7 +164,7 @@ def generate(
 
 @torch.inference_mode()
 def foresee(model: Transformer, ids: Sequence[int], config: SamplingConfig) -> Forecast:
-    """Return what the model says of the token after `ids`; TextError when there are none."""
+    """Return the model's prediction of the token after `ids`; TextError when `ids` is empty."""
     if not ids:
         raise TextError("text_empty")
     output = _read_on(model.eval(), ids, None, True)
@@ -166,37 +172,37 @@ def foresee(model: Transformer, ids: Sequence[int], config: SamplingConfig) -> F
 
 
 class Stepper:
-    """A causal model that reads one text on and on, with the keys and values of what it has read.
+    """A causal model that reads one text in parts, with a KV cache of what it has read.
 
-    A single token takes the sums of Transformer.forward written out without modules: on so few
-    numbers their calls would take longer than the sums.  The model must not change meanwhile.
+    For a single token the arithmetic of Transformer.forward is written out without modules: with so
+    few numbers, calling modules takes longer than computing.  The model must not change meanwhile.
     """
 
     def __init__(self, model: Transformer) -> None:
-        self.model, self.past = model, model.new_past()
+        self.model, self.cache = model, model.new_cache()
         self._embedding, self._scale = model.embedding.weight, model.config.embedding_scale
         self._positions = None if model.config.positions == "none" else model.positions
         self._norm, self._head = _norm(model.norm_final), _affine(model.lm_head)
         self._steps = [
-            _BlockStep(block, past) for block, past in zip(model.blocks, self.past, strict=True)
+            _BlockStep(block, kept) for block, kept in zip(model.blocks, self.cache, strict=True)
         ]
 
     @property
     def length(self) -> int:
         """How many tokens it has read."""
-        return self.past[0].length
+        return self.cache[0].length
 
     def read(self, ids: Sequence[int], *, explicit: bool = False) -> ModelOutput:
-        """Read these tokens too; return the output for them."""
+        """Read these tokens after those read before; return the output for them."""
         if len(ids) == 1 and not explicit:
             return ModelOutput(self._one(ids[0])[None, None])  # (1, 1, V)
         return self.model(  # type: ignore[no-any-return]
-            torch.tensor([ids]), explicit=explicit, past=self.past
+            torch.tensor([ids]), explicit=explicit, cache=self.cache
         )
 
     def drop_oldest(self) -> None:
-        """Forget the first token; what the others read of it stays with them."""
-        for layer in self.past:
+        """Remove the first token; the values that later tokens computed from it stay."""
+        for layer in self.cache:
             layer.drop_oldest(1)
 
     def _one(self, token: int) -> Tensor:
@@ -209,13 +215,14 @@ class Stepper:
 
 
 class _BlockStep:
-    """One token's way through a block, (d_model,) → (d_model,); see model.Block.forward."""
+    """A block for one token, (d_model,) → (d_model,); the same function as model.Block.forward."""
 
-    def __init__(self, block: Any, past: KeyValues) -> None:
-        attention, self.past = block.attention, past
+    def __init__(self, block: Any, cache: KeyValues) -> None:
+        attention, self.cache = block.attention, cache
         self.pre_norm, self.activation = block.pre_norm, block.activation
         self.heads = (1, attention.n_head, attention.d_head)
         self.scale = attention.d_head**-0.5 if attention.scale_scores else 1.0
+        # Concatenated once here: each token then needs one product instead of three.
         qkv = (attention.w_q, attention.w_k, attention.w_v)
         self.qkv = (torch.cat([w.weight for w in qkv]), torch.cat([w.bias for w in qkv]))
         self.w_o = None if attention.w_o is None else _affine(attention.w_o)
@@ -232,7 +239,7 @@ class _BlockStep:
 
     def _attend(self, x: Tensor) -> Tensor:
         qkv = F.linear(x, *self.qkv).view(3, *self.heads)  # (3, 1, H, D)
-        k, v = self.past.append_one(qkv[1:])  # (1, H, T, D)
+        k, v = self.cache.append_one(qkv[1:])  # (1, H, T, D)
         z = F.scaled_dot_product_attention(qkv[0][:, :, None], k, v, scale=self.scale).view(-1)
         return z if self.w_o is None else F.linear(z, *self.w_o)
 
@@ -251,7 +258,7 @@ def _norm(norm: nn.LayerNorm) -> tuple[Any, ...]:
 def _read_on(
     model: Transformer, ids: Sequence[int], stepper: Stepper | None, explicit: bool
 ) -> ModelOutput:
-    """Run the model on what it has not read yet, or on the whole window."""
+    """Run the model on the tokens it has not read yet, or on the whole window."""
     block = model.config.block_size
     if stepper is not None and len(ids) <= block:
         return stepper.read(ids[stepper.length :], explicit=explicit)

@@ -1,4 +1,4 @@
-"""Boolean masks: True = may attend, axes [query_pos, key_pos]; for padding a batch axis before."""
+"""Boolean masks: True = may attend, axes [query_pos, key_pos]; padding has a batch axis first."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -22,7 +22,7 @@ class Reach:
 
 
 def causal(T: int) -> Tensor:
-    """Return the (T, T) mask under which a query sees itself and what stands before it."""
+    """Return the (T, T) mask under which a query sees itself and all earlier positions."""
     return torch.ones(T, T, dtype=torch.bool).tril()
 
 
@@ -39,22 +39,23 @@ def window(T: int, size: int) -> Tensor:
 
 
 def window_with_global(T: int, size: int, n_global: int) -> Tensor:
-    """Return the window mask in which the first `n_global` positions are seen by all and see all
-    that stands before them.
+    """Return the window mask in which all later positions see the first `n_global` ones.
 
     Source: Beltagy et al. 2020, Longformer, section 3.1 (here made causal).
     """
     mask = window(T, size)
-    mask[:, :n_global] = True
+    mask[:, :n_global] = True  # a column: every query sees these keys
     return mask & causal(T)
 
 
 def dilated(T: int, size: int, step: int) -> Tensor:
-    """Return the causal (T, T) mask of `size` keys that stand `step` apart, itself the first.
+    """Return the causal (T, T) mask of `size` keys `step` positions apart, starting at the query.
 
     Source: Beltagy et al. 2020, Longformer, section 3.1 (here made causal).
     """
-    step = min(step, T)  # from there on a query sees nothing but itself
+    # From step T on a query sees only itself.  step grows exponentially with the layer, and without
+    # the bound size · step would overflow.
+    step = min(step, T)
     position = torch.arange(T)
     back = position[:, None] - position[None, :]  # (T, T)
     return window(T, size * step) & (back % step == 0)
@@ -63,17 +64,18 @@ def dilated(T: int, size: int, step: int) -> Tensor:
 def blocks(T: int, size: int, shift: int = 0) -> Tensor:
     """Return the causal (T, T) mask that ends at the borders of blocks of `size` positions.
 
-    The first block is `shift` positions shorter, so the borders stand elsewhere.
+    The first block is `shift` positions shorter, which moves every border.
     Source: Liu et al. 2021, Swin Transformer, section 3.2 (there in two dimensions, not causal).
     """
     if size < 1:
         raise SettingError("setting_out_of_range", name="window", value=size, low=1, high=T)
+    # Adding the shift before the division numbers the blocks as if they began `shift` earlier.
     block = (torch.arange(T) + shift) // size  # (T,)
     return causal(T) & (block[:, None] == block[None, :])
 
 
 def padding(lengths: Tensor, T: int) -> Tensor:
-    """Return the (B, 1, T) mask of the keys that are real tokens; padding stands on the right.
+    """Return the (B, 1, T) mask of the keys that are real tokens; padding is on the right.
 
     lengths: (B,) int, tokens in each sequence.
     """
@@ -84,8 +86,8 @@ def of_layer(kind: Range, T: int, layer: int, reach: Reach) -> Tensor:
     """Return the causal (T, T) mask that a kind of range has in layer number `layer`, from 0.
 
     `dilated` keeps its number of keys and multiplies their distance by `step` from layer to layer,
-    beginning at 1; `shifted` moves the blocks by half of one in every second layer.  `linear` is
-    no mask at all: every pair is linked, through a sum of fixed size.
+    beginning at 1; `shifted` moves the blocks by half a block in every second layer.  `linear`
+    masks nothing but the future: every causal pair is linked, through a sum of fixed size.
     """
     if kind == "window":
         return window(T, reach.size)
@@ -104,7 +106,7 @@ def by_layer(kind: Range, T: int, n_layer: int, reach: Reach) -> Tensor:
 
 
 def both_ways(mask: Tensor) -> Tensor:
-    """Return a causal mask (…, T, T) with its mirror: who is seen sees back."""
+    """Return a causal mask (…, T, T) with its mirror image: a key that is seen sees its query."""
     return mask | mask.transpose(-2, -1)
 
 

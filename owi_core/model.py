@@ -17,15 +17,15 @@ from owi_core.attention import AttentionOutput, KeyValues, MultiHeadAttention
 from owi_core.config import ModelConfig
 from owi_core.errors import TextError
 
-Past = tuple[KeyValues, ...]  # one for each layer
+KVCache = tuple[KeyValues, ...]  # one KeyValues for each layer
 
 
 @dataclass(frozen=True, eq=False)
 class ModelOutput:
     """Logits (B, T, V), and from the explicit path what each layer's attention computed.
 
-    The layers are put side by side when they are asked for; None where the path was not explicit.
-    T_k is T, and with a past the tokens of both.
+    The layers are stacked on first access; None where the path was not explicit.  T_k is T, or
+    with a KV cache the number of tokens in the cache and in the call together.
     """
 
     logits: Tensor
@@ -57,9 +57,10 @@ def sinusoidal_positions(T: int, d_model: int) -> Tensor:
     Source: Vaswani et al. 2017, section 3.5.
     """
     position = torch.arange(T)[:, None]  # (T, 1)
+    # 10000^(−i/d) as an exponential: the numbers of the paper's formula without a large power.
     rate = torch.exp(torch.arange(0, d_model, 2) * (-math.log(10_000.0) / d_model))
     table = torch.empty(T, d_model)
-    table[:, 0::2] = torch.sin(position * rate)
+    table[:, 0::2] = torch.sin(position * rate)  # (T, d_model / 2)
     table[:, 1::2] = torch.cos(position * rate)
     return table
 
@@ -67,7 +68,7 @@ def sinusoidal_positions(T: int, d_model: int) -> Tensor:
 class Block(nn.Module):
     """Attention and a two-layer perceptron, each added to the residual stream.
 
-    Pre-norm normalises what goes into a sublayer, post-norm what comes out of the addition.
+    Pre-norm normalises the input of each half, post-norm the result of each addition.
     Source: Vaswani et al. 2017, section 3.1 (post); Xiong et al. 2020 (pre).
     """
 
@@ -89,24 +90,24 @@ class Block(nn.Module):
         *,
         explicit: bool,
         temperature: float,
-        past: KeyValues | None = None,
+        cache: KeyValues | None = None,
     ) -> tuple[Tensor, AttentionOutput]:
         """Return the residual stream after this block, (B, T, d_model), and its attention."""
         x = self.attention_input(resid)
-        if past is None:
+        if cache is None:
             attended = self.attention(x, x, mask, explicit=explicit, temperature=temperature)
         else:
-            attended = self.attention.after(
-                past, x, mask, explicit=explicit, temperature=temperature
+            attended = self.attention.append(
+                cache, x, mask, explicit=explicit, temperature=temperature
             )
         return self.after_attention(resid, attended.resid), attended
 
     def attention_input(self, resid: Tensor) -> Tensor:
-        """Return what the attention reads of the residual stream, (…, d_model)."""
+        """Return the input of the attention, made from the residual stream, (…, d_model)."""
         return self.norm_attention(resid) if self.pre_norm else resid
 
     def after_attention(self, resid: Tensor, written: Tensor) -> Tensor:
-        """Return the stream after this block, given what its attention wrote; all (…, d_model)."""
+        """Return the stream after this block from its attention's output; all (…, d_model)."""
         resid = self.join(resid, self.dropout(written))
         if not self.pre_norm:
             resid = self.norm_attention(resid)
@@ -115,7 +116,8 @@ class Block(nn.Module):
         return resid if self.pre_norm else self.norm_mlp(resid)
 
     def join(self, resid: Tensor, written: Tensor) -> Tensor:
-        """Return the residual stream with what attention wrote into it, (B, T, d_model)."""
+        """Return the residual stream plus the attention's output, (B, T, d_model)."""
+        # A method of its own, so that an experiment can break the residual in a subclass or a copy.
         return resid + written
 
 
@@ -126,7 +128,8 @@ class Transformer(nn.Module):
         """Draw the initial weights from `rng`; the same generator state gives the same model."""
         super().__init__()
         self.config = config
-        # torch fills every new module from the global generator, in vain: give it a passing one.
+        # torch fills every new module from the global generator.  These numbers are overwritten
+        # below, so the fork lets the caller's generator stay where it was.
         with torch.random.fork_rng(devices=[]):
             self._make_modules(config)
         self._draw_weights(rng)
@@ -140,32 +143,33 @@ class Transformer(nn.Module):
         read_at: Tensor | None = None,
         explicit: bool = False,
         temperature: float = 1.0,
-        past: Past | None = None,
+        cache: KVCache | None = None,
     ) -> ModelOutput:
         """Return the logits; with `explicit` also scores, pattern and what each head read.
 
-        ids: (B, T).  lengths: (B,) real tokens of each row; padding stands on the right.
+        ids: (B, T).  lengths: (B,) real tokens of each row; padding is on the right.
         mask: bool, True = may attend; (T, T), or (L, B or 1, H or 1, T, T); default: the config's.
         read_at: (B,) position whose logits are wanted; the logits are then (B, 1, V).
-        past: what `new_past` gave, and earlier calls filled: ids are then the tokens after those.
-        Raises TextError when T, with the past, exceeds block_size; ValueError for a past without a
-        causal mask, or beside a mask or lengths of the call's own.
+        cache: from `new_cache`, filled by earlier calls; ids are then the tokens that follow.
+        Raises TextError when the tokens of cache and call exceed block_size; ValueError when a
+        cache meets a model without a causal mask, or a `mask` or `lengths` of the call.
         """
         B, T = ids.shape
-        before = 0 if past is None else past[0].length
+        before = 0 if cache is None else cache[0].length
         self._refuse_long(before + T)
         resid = self.dropout(self._embed(ids, before))  # (B, T, d_model)
-        if past is None:
+        if cache is None:
             allowed: Sequence[Tensor | None] | Tensor = self._layer_masks(T, lengths, mask)
         else:
             allowed = self._masks_after(before, T, lengths, mask)
         attended = []
-        layers = zip(self.blocks, allowed, past or [None] * len(self.blocks), strict=True)
+        layers = zip(self.blocks, allowed, cache or [None] * len(self.blocks), strict=True)
         for block, layer_mask, kept in layers:
             resid, attention = block(
-                resid, layer_mask, explicit=explicit, temperature=temperature, past=kept
+                resid, layer_mask, explicit=explicit, temperature=temperature, cache=kept
             )
             attended.append(attention)
+        # Before the head: its product with V columns is the largest of a short model.
         if read_at is not None:
             resid = resid[torch.arange(B), read_at][:, None]  # (B, 1, d_model)
         logits = self.lm_head(self.norm_final(resid))  # (B, T, V)
@@ -176,7 +180,7 @@ class Transformer(nn.Module):
         """Trained numbers; a matrix that two modules share counts once."""
         return sum(parameter.numel() for parameter in self.parameters())
 
-    def new_past(self, B: int = 1) -> Past:
+    def new_cache(self, B: int = 1) -> KVCache:
         """Return an empty cache, one for each layer, with room for block_size tokens."""
         c = self.config
         return tuple(KeyValues(B, c.n_head, c.block_size, c.d_head) for _ in self.blocks)
@@ -191,6 +195,7 @@ class Transformer(nn.Module):
             self.positions = nn.Parameter(torch.empty(config.block_size, config.d_model))
         elif config.positions == "sinusoidal":
             table = sinusoidal_positions(config.block_size, config.d_model)
+            # Computed again from the config when a model is loaded, so not part of its file.
             self.register_buffer("positions", table, persistent=False)
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))
@@ -216,7 +221,7 @@ class Transformer(nn.Module):
         if mask is None:
             mask = self.default_mask(T)
         if mask.ndim == 2:
-            mask = mask.expand(self.config.n_layer, 1, 1, T, T)
+            mask = mask.expand(self.config.n_layer, 1, 1, T, T)  # a view: no memory per layer
         if lengths is not None:
             mask = mask & masks.padding(lengths, T)[None, :, None]  # (L, B, H or 1, T, T)
         return mask
@@ -224,13 +229,14 @@ class Transformer(nn.Module):
     def _masks_after(
         self, before: int, T: int, lengths: Tensor | None, mask: Tensor | None
     ) -> list[Tensor | None]:
-        """Return what the tokens after a past of `before` tokens may look at, layer by layer.
+        """Return the rows of the mask for T tokens that follow `before` cached ones, by layer.
 
-        What a kept token once read must never change: so it may not have looked ahead.
+        Keys and values in the cache are final.  That is right only when no later token could have
+        changed them, which the causal mask guarantees and no other mask does.
         """
         if self.config.mask != "causal" or lengths is not None or mask is not None:
-            raise ValueError("a past needs the model's own causal mask, and no lengths")
-        # The newest token may look at all of them.
+            raise ValueError("a KV cache needs the model's own causal mask, and no lengths")
+        # One new token may look at everything.  Of two or more, the earlier may not see the later.
         rows = None if T == 1 else self.default_mask(before + T)[before:]
         return [rows] * self.config.n_layer
 
@@ -241,6 +247,7 @@ class Transformer(nn.Module):
                 nn.init.normal_(module.weight, std=c.init_std, generator=rng)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
+        # After the loop: a tied head is the same matrix, and must end with the embedding's numbers.
         nn.init.normal_(self.embedding.weight, std=c.embedding_std, generator=rng)
         if c.positions == "learned":
             nn.init.normal_(self.positions, std=c.embedding_std, generator=rng)

@@ -16,13 +16,14 @@ def linked(layer_masks: Tensor) -> Tensor:
     """Return (L, T, T) bool: from which keys something may have come to a query after each layer.
 
     layer_masks: (L, T, T) bool.  What a position holds passes on through the residual stream, so
-    it stays linked with itself whatever the mask says.
+    it stays linked with itself even where the mask forbids that.
     """
     L, T, _ = layer_masks.shape
     reached = torch.eye(T, dtype=torch.bool)
     after = []
     for layer in range(L):
-        # The last layer looks first: query t reads s, and s holds what the layers before gave it.
+        # Query t reads s, and s holds what the layers below brought there: so the mask of this
+        # layer is the left factor, and what was reached before is the right one.
         reached = reached | _boolean_product(layer_masks[layer], reached)
         after.append(reached)
     return torch.stack(after)
@@ -46,8 +47,10 @@ def layers_needed(kind: Range, reach: Reach, distance: int, *, most: int = 64) -
     """
     if distance == 0:
         return 1
+    # One block more than needed at the start, where blocks are shorter and globals are near.
     T = distance + 2 * reach.size + 1
-    rows = torch.arange(max(distance, T - reach.size), T)
+    # The last positions, one whole block of them, far enough from the start not to be cut short.
+    rows = torch.arange(T - reach.size, T)
     reached = torch.eye(T, dtype=torch.bool)
     for layer in range(most):
         grown = reached | _boolean_product(masks.of_layer(kind, T, layer, reach), reached)
@@ -60,7 +63,7 @@ def layers_needed(kind: Range, reach: Reach, distance: int, *, most: int = 64) -
 def linked_by_kind(
     kinds: Sequence[Range], T: int, n_layer: int, reach: Reach, *, causal: bool = True
 ) -> Tensor:
-    """Return `linked` of every kind, (K, L, T, T); without `causal` who is seen sees back."""
+    """Return `linked` of every kind, (K, L, T, T); without `causal` links go both ways."""
     found = []
     for kind in kinds:
         layer_masks = masks.by_layer(kind, T, n_layer, reach)
@@ -74,4 +77,5 @@ def farthest(reached: Tensor) -> int:
 
 
 def _boolean_product(a: Tensor, b: Tensor) -> Tensor:
+    # torch has no boolean product.  The sums count paths, at most T, so they are exact in floats.
     return (a.float() @ b.float()) > 0

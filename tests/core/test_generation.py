@@ -66,11 +66,11 @@ def test_top_k_keeps_the_k_likeliest_in_their_proportion() -> None:
     assert shaped(top_k=5) == shaped(top_k=99) == pytest.approx(P)
 
 
-def test_top_p_keeps_the_smallest_set_that_holds_so_much() -> None:
+def test_top_p_keeps_the_smallest_set_with_that_probability() -> None:
     assert shaped(top_p=0.39) == pytest.approx([0, 1, 0, 0, 0])
     assert shaped(top_p=0.41) == pytest.approx([0, 0.4 / 0.65, 0, 0.25 / 0.65, 0])
     assert shaped(top_p=0.9) == pytest.approx([0, 0.4 / 0.95, 0.1 / 0.95, 0.25 / 0.95, 0.2 / 0.95])
-    # Four alike are exactly a quarter each, and two of them exactly enough.
+    # Four equal tokens have a quarter each, and two of them are exactly enough.
     assert shaped([0.25] * 4, top_p=0.5) == [0.5, 0.5, 0, 0]
 
 
@@ -87,12 +87,12 @@ def test_a_tie_at_the_last_place_keeps_the_smaller_ids() -> None:
         assert (next_distribution(logits, settings) > 0).tolist() == [True, True, True, False]
 
 
-def test_top_p_never_leaves_nothing() -> None:
+def test_top_p_keeps_at_least_one_token() -> None:
     assert shaped(top_p=1e-6) == pytest.approx([0, 1, 0, 0, 0])
 
 
 def test_top_p_is_measured_on_what_top_k_has_left() -> None:
-    # Of 0.4 and 0.25 the first holds 0.615, which is enough for 0.6 but not for 0.62.
+    # The first of 0.4 and 0.25 has a share of 0.615: enough for 0.6 and not for 0.62.
     assert shaped(top_k=2, top_p=0.6) == pytest.approx([0, 1, 0, 0, 0])
     assert shaped(top_k=2, top_p=0.62) == pytest.approx([0, 0.4 / 0.65, 0, 0.25 / 0.65, 0])
 
@@ -159,7 +159,7 @@ def test_each_token_is_drawn_after_all_before_it_with_its_probability() -> None:
 
 
 @torch.no_grad()
-def test_prompt_past_the_block_drops_its_oldest_tokens_and_says_how_many() -> None:
+def test_prompt_longer_than_the_block_drops_its_oldest_tokens_and_counts_them() -> None:
     model = tiny_model()  # block 23
     prompt = some_ids(31).tolist()
     drawn = list(generate(model, prompt, SamplingConfig(temperature=0.0, max_new_tokens=3)))
@@ -186,7 +186,7 @@ def test_dropout_is_off_while_generating() -> None:
     assert ids(model, PROMPT, temperature=0.0) == ids(tiny_model(), PROMPT, temperature=0.0)
 
 
-def test_tokens_asked_for_are_the_tokens_given() -> None:
+def test_as_many_tokens_are_generated_as_were_asked_for() -> None:
     assert len(ids(tiny_model(), PROMPT, max_new_tokens=7)) == 7
     assert set(ids(tiny_model(), PROMPT)) <= set(range(VOCABULARY))
 
@@ -203,7 +203,7 @@ P_OF_4 = np.array([0.1, 0.4, 0.0, 0.5])
     ("u", "token"),
     [(0.0, 3), (0.499, 3), (0.5, 1), (0.899, 1), (0.9, 0), (0.9999999, 0)],
 )
-def test_u_falls_on_the_piece_it_stands_over_the_likeliest_first(u: float, token: int) -> None:
+def test_the_token_drawn_is_the_one_whose_piece_contains_u(u: float, token: int) -> None:
     assert draw(P_OF_4, u) == token
 
 
@@ -211,7 +211,7 @@ def test_u_falls_on_the_piece_it_stands_over_the_likeliest_first(u: float, token
     st.lists(st.floats(0, 1, width=32), min_size=1, max_size=12).filter(lambda p: sum(p) > 0.01),
     st.floats(0, 1, exclude_max=True),
 )
-def test_a_token_of_no_probability_is_never_drawn(p: list[float], u: float) -> None:
+def test_a_token_of_probability_0_is_never_drawn(p: list[float], u: float) -> None:
     weights = np.array(p) / sum(p)
     token = draw(weights, u)
     assert weights[token] > 0
@@ -233,7 +233,7 @@ def test_drawing_evenly_spread_numbers_gives_the_distribution() -> None:
     assert np.bincount(drawn, minlength=4).tolist() == [100, 400, 0, 500]
 
 
-def test_each_step_has_a_random_number_of_its_own_whatever_was_drawn() -> None:
+def test_the_random_number_of_a_step_does_not_depend_on_what_was_drawn() -> None:
     model = tiny_model()
     config = SamplingConfig(max_new_tokens=6, seed=5)
     drawn = list(generate(model, PROMPT, config))
@@ -243,7 +243,7 @@ def test_each_step_has_a_random_number_of_its_own_whatever_was_drawn() -> None:
     assert uniforms(5, 3) == uniforms(5, 6)[:3]
 
 
-def test_a_forced_token_stands_in_the_text_and_what_follows_is_drawn_after_it() -> None:
+def test_a_forced_token_is_part_of_the_text_that_later_tokens_continue() -> None:
     model = tiny_model()
     config = SamplingConfig(max_new_tokens=3, seed=2)
     own = ids(model, PROMPT, seed=2)
@@ -256,7 +256,7 @@ def test_a_forced_token_stands_in_the_text_and_what_follows_is_drawn_after_it() 
 
 
 @torch.no_grad()
-def test_a_forecast_is_what_the_model_says_and_where_it_looked() -> None:
+def test_a_forecast_has_the_models_probabilities_and_its_last_row() -> None:
     model, config = tiny_model(), SamplingConfig(temperature=0.5, top_k=4, max_new_tokens=2)
     output = model(torch.tensor([PROMPT]), explicit=True)
     for forecast in (
@@ -272,7 +272,7 @@ def test_a_forecast_is_what_the_model_says_and_where_it_looked() -> None:
         assert forecast.rows.sum(-1) == pytest.approx(1, abs=1e-5)
 
 
-def test_a_forecast_past_the_block_looks_at_the_window_and_counts_what_fell_out() -> None:
+def test_a_forecast_past_the_block_covers_the_window_and_counts_dropped_tokens() -> None:
     text = some_ids(31).tolist()
     forecast = foresee(tiny_model(), text, SamplingConfig())
     assert forecast.dropped == 8
@@ -328,17 +328,17 @@ def test_several_tokens_may_follow_the_cache_at_once(cuts: tuple[int, ...], expl
     assert stepper.length == 12
 
 
-def test_a_past_knows_only_the_models_own_causal_mask() -> None:
+def test_a_cache_needs_the_models_own_causal_mask() -> None:
     text = some_ids(1, 4)
     bidirectional = tiny_model(mask="bidirectional")
     with pytest.raises(ValueError, match="causal"):
-        bidirectional(text, past=bidirectional.new_past())
+        bidirectional(text, cache=bidirectional.new_cache())
     model = tiny_model()
     with pytest.raises(ValueError, match="causal"):
-        model(text, past=model.new_past(), mask=model.default_mask(4))
+        model(text, cache=model.new_cache(), mask=model.default_mask(4))
 
 
-def test_a_past_may_not_grow_out_of_the_block() -> None:
+def test_a_cache_may_not_grow_past_the_block() -> None:
     stepper = Stepper(tiny_model())
     with torch.no_grad(), refused("text_over_block", TextError, tokens=24, over=1):
         stepper.read(some_ids(20).tolist())
@@ -352,7 +352,7 @@ def test_a_model_that_looks_ahead_is_run_without_a_cache() -> None:
     assert texts[0] == texts[1]
 
 
-def test_two_texts_at_once_keep_their_own_pasts() -> None:
+def test_two_texts_at_once_have_caches_of_their_own() -> None:
     model, config = tiny_model(), SamplingConfig(max_new_tokens=8, seed=1)
     alone = [ids(model, p, max_new_tokens=8, seed=1) for p in (PROMPT, PROMPT[::-1])]
     pair = zip(

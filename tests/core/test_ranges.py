@@ -60,7 +60,7 @@ def test_linear_attention_equals_its_dense_definition(T, chunk):
 
 @pytest.mark.parametrize("kind", [*KINDS, "linear"])
 @pytest.mark.parametrize("layer", [0, 1])
-def test_heads_split_from_a_wider_vector_need_no_copy_of_their_own(kind, layer):
+def test_heads_that_are_views_of_a_wider_vector_are_accepted(kind, layer):
     """As the multi-head module hands them over: a view whose axes were swapped, blocks full."""
     x = torch.randn(B, 12, H, D, generator=torch.Generator().manual_seed(3)).transpose(1, 2)
     reach = Reach(3, 2, 2)
@@ -145,7 +145,7 @@ def test_every_query_of_every_layer_sees_itself_and_no_future(kind):
     assert not (layers & ~masks.causal(23)).any()
 
 
-def test_windows_reach_farther_with_every_layer_and_stop_dead():
+def test_windows_reach_farther_with_every_layer_and_no_farther():
     reached = probe.linked(masks.by_layer("window", 29, 3, Reach(size=5)))
     for layer, now in enumerate(reached, start=1):
         expected = masks.window(29, layer * 4 + 1)
@@ -153,8 +153,8 @@ def test_windows_reach_farther_with_every_layer_and_stop_dead():
     assert probe.farthest(reached[2]) == 12
 
 
-def test_reach_is_what_a_gradient_through_the_layers_can_find():
-    """The masks are laid one on another here and the kernels there."""
+def test_reach_is_where_a_gradient_through_the_layers_is_not_zero():
+    """Composed masks on one side, composed kernels on the other."""
     reach, T = Reach(3, 1, 2), 19
     for kind in KINDS:
         reached = probe.linked(masks.by_layer(kind, T, 3, reach))
@@ -184,7 +184,7 @@ def test_global_position_that_sees_both_ways_links_all_pairs_in_two_layers():
     assert reached[1].all()
 
 
-def test_both_ways_is_symmetrical_and_keeps_what_was_seen():
+def test_both_ways_is_symmetrical_and_keeps_the_causal_part():
     mask = masks.dilated(13, 2, 3)
     both = masks.both_ways(mask)
     assert both.equal(both.T)
@@ -208,7 +208,7 @@ def test_layers_needed_grow_with_the_logarithm_when_the_dilation_grows():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [2, 3, 4])
-def test_layers_needed_are_those_of_the_luckiest_position(kind, size):
+def test_layers_needed_are_those_of_the_best_position(kind, size):
     reach = Reach(size, 1, 2)
     reached = probe.linked(masks.by_layer(kind, 60, 8, reach))
     for distance in range(1, 14):
@@ -218,7 +218,7 @@ def test_layers_needed_are_those_of_the_luckiest_position(kind, size):
         assert probe.layers_needed(kind, reach, distance, most=8) == expected, distance
 
 
-def test_layers_needed_are_unknown_past_the_most():
+def test_layers_needed_are_none_when_the_most_are_not_enough():
     assert probe.layers_needed("window", Reach(size=2), 9, most=8) is None
     assert probe.layers_needed("full", Reach(size=2), 9) == 1
 
