@@ -12,6 +12,8 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 CATALOGS = ROOT / "assets" / "i18n"
 LANGUAGES = ("zh", "en")
+# Pages that show what the labs have made, and teach no subject of their own.
+NO_LABS = {"home", "compare", "watch", "status"}
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,16 @@ def page_scripts() -> tuple[Module, ...]:
         for m in modules("app.py", "pages")
         if m.name.count(".") < 2 and m.path.name != "__init__.py"
     )
+
+
+def page_name(script: Module) -> str:
+    """Return the name of a page: of its catalog, its keys, its folder."""
+    return "home" if script.name == "app" else script.path.stem
+
+
+def labs() -> list[str]:
+    """Return the names of the labs: every page that exists, without NO_LABS."""
+    return sorted({page_name(script) for script in page_scripts()} - NO_LABS)
 
 
 def app() -> tuple[Module, ...]:

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.house.source import (
-    LANGUAGES,
     ROOT,
     Module,
     app,
     called_name,
-    catalog,
     modules,
+    page_name,
     page_scripts,
     where,
 )
@@ -42,10 +41,6 @@ BOUNDS = dict.fromkeys(
 SCRIPTS = pytest.mark.parametrize("script", page_scripts(), ids=lambda module: module.name)
 
 
-def catalog_name(script: Module) -> str:
-    return "home" if script.name == "app" else script.path.stem
-
-
 def first_action(script: Module) -> ast.stmt:
     """Return the first statement that runs when the page is opened."""
     functions = {n.name: n for n in script.tree.body if isinstance(n, ast.FunctionDef)}
@@ -72,22 +67,19 @@ def _is_docstring(statement: ast.stmt) -> bool:
 @SCRIPTS
 def test_a_page_calls_the_frame_first_with_its_own_name(script: Module) -> None:
     call = getattr(first_action(script), "value", None)
-    assert isinstance(call, ast.Call)
-    assert called_name(call) == "frame"
-    assert isinstance(call.args[0], ast.Constant)
-    assert call.args[0].value == catalog_name(script)
+    wanted = f'frame("{page_name(script)}")'
+    assert ast.unparse(call or ast.Pass()).replace("'", '"') == wanted, (
+        f"{script.path.name}: write `page = {wanted}` as the first call of the page"
+    )
 
 
 @SCRIPTS
 def test_a_page_is_thin(script: Module) -> None:
-    assert len(script.path.read_text("utf-8").splitlines()) <= MOST_LINES
-
-
-@SCRIPTS
-@pytest.mark.parametrize("lang", LANGUAGES)
-def test_a_page_names_itself_in_its_catalog(script: Module, lang: str) -> None:
-    words = catalog(lang, catalog_name(script))
-    assert {"page.title", "page.icon", "page.order", "page.question"} <= set(words)
+    n_lines = len(script.path.read_text("utf-8").splitlines())
+    assert n_lines <= MOST_LINES, (
+        f"{script.path.name} has {n_lines} lines; at most {MOST_LINES}: "
+        f"move what draws into pages/_labs/{page_name(script)}/"
+    )
 
 
 def printed(module: Module) -> Iterator[tuple[ast.AST, str]]:

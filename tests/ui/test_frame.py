@@ -11,10 +11,11 @@ from streamlit.testing.v1 import AppTest
 from owi_core.assets import ASSETS
 from pages._ui.base.i18n import catalog
 from pages._ui.frame.frame import _spare_the_collector, page_entries
+from tests.house.source import labs
 
 APP = str(ASSETS.parent / "app.py")
 NAMES = [entry.name for entry in page_entries("zh")]
-NO_LABS = {"home", "compare", "watch"}  # they show what the labs have made
+LABS = labs()
 
 
 def opened(name: str, **query: str) -> AppTest:
@@ -35,7 +36,7 @@ def test_page_opens_in_both_languages(name: str, lang: str) -> None:
     assert app.sidebar.segmented_control[0].value == lang
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in NO_LABS])
+@pytest.mark.parametrize("name", LABS)
 def test_each_lab_names_the_papers_and_sources_of_its_subject(name: str) -> None:
     app = opened(name, lang="en")
     words = catalog("en", name)
