@@ -5,7 +5,7 @@ import streamlit as st
 from pages._labs.compare import form, view
 from pages._labs.compare.form import Records
 from pages._labs.rows import view as rows_view
-from pages._labs.rows.form import SIDES
+from pages._ui.draw.place import SIDES
 from pages._ui.frame.frame import Frame, footer, frame, guarded
 
 

@@ -6,10 +6,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator as Box
 
 from pages._labs.rows import form, view
-from pages._labs.rows.form import SIDES, Name
-from pages._labs.rows.view import Place, Readings
+from pages._labs.rows.view import Readings
 from pages._ui.draw import record_take, say
+from pages._ui.draw.badge import badge
 from pages._ui.draw.code import Inputs, answer_code, show_code
+from pages._ui.draw.place import SIDES, Name, Place
 from pages._ui.frame.frame import Frame, footer, frame, guarded
 from pages._ui.session.reading import reading_of
 
@@ -66,7 +67,7 @@ def show(page: Frame, pair: str, model: str, readings: Readings, place: Place) -
             *place,
         )
         view.verdict(page, pair, readings, place)
-    view.badge(page.t, readings.values())
+    badge(page.t, readings.values())
     show_code(page, answer_code(next(iter(inputs.values()))))
     record_take.take_along(page, readings, model)
     if len(readings) == 2:

@@ -10,9 +10,10 @@ from pages._labs.tying.models import SHIPPED
 from pages._labs.tying.touch import OWN, edits_key
 from pages._ui.draw import run_panel
 from pages._ui.draw.code import show_code
+from pages._ui.draw.forms import segments
 from pages._ui.draw.run_panel import latest_run
 from pages._ui.frame.frame import Frame, footer, frame, guarded
-from pages._ui.session.state import keep, renew
+from pages._ui.session.state import renew
 
 
 def main() -> None:
@@ -46,14 +47,14 @@ def choose_source(page: Frame, run: Run | None) -> str:
         return SHIPPED
     sources = {SHIPPED: SHIPPED, OWN: str(run.folder)}
     renew("tying.source_of", run.id, "tying.source", edits_key(sources[OWN]))
-    chosen = st.segmented_control(
+    chosen = segments(
         page.t("source.label"),
         tuple(sources),
-        format_func=lambda name: view.source_name(page, sources[name], SHIPPED),
-        required=True,
-        key=keep("tying.source", SHIPPED, among=tuple(sources)),
+        key="tying.source",
+        usual=SHIPPED,
+        name=lambda name: view.source_name(page, sources[name], SHIPPED),
     )
-    return sources[str(chosen)]
+    return sources[chosen]
 
 
 def show(page: Frame, run: Run) -> None:

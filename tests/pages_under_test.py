@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 from streamlit.testing.v1 import AppTest
 
 from owi_core.assets import ASSETS
+from pages._ui.draw.decimals import typed_key
 
 APP = str(ASSETS.parent / "app.py")
 
@@ -50,6 +51,15 @@ def kept_by(app: AppTest) -> dict[str, Any]:
     view = app.session_state["owi.view"]
     keys = [key for key in view.keys if key.startswith(f"{view.page}.")]
     return {key: app.session_state[key] for key in keys}
+
+
+def type_number(app: AppTest, key: str, value: float) -> None:
+    """Type a number into the field of a kept value, whole or decimal; the page does not run yet."""
+    fields = [field for field in app.text_input if field.key == typed_key(key)]
+    if fields:
+        fields[0].set_value(str(value))
+    else:
+        app.number_input(key=key).set_value(value)
 
 
 def calm(app: AppTest) -> AppTest:

@@ -34,10 +34,10 @@ PRINTING = {
 }
 # fmt: on
 PRINTED_KEYWORDS = {"label", "help", "placeholder", "caption", "body", "text", "page_title"}
-OPTIONS, RANGE = {"among"}, {"low", "high"}
-BOUNDS = dict.fromkeys(
-    ("multiselect", "pills", "radio", "segmented_control", "select_slider", "selectbox"), OPTIONS
-) | dict.fromkeys(("number_input", "slider"), RANGE)
+BOUNDED = {
+    "number_input", "pills", "radio", "segmented_control", "select_slider", "selectbox", "slider",
+}  # fmt: skip
+FORMS = "pages._ui.draw.forms"
 SCRIPTS = pytest.mark.parametrize("script", page_scripts(), ids=lambda module: module.name)
 
 
@@ -159,25 +159,22 @@ def test_every_figure_is_drawn_with_its_exports_and_keeps_its_own_colours() -> N
     assert given["theme"] == "None"
 
 
-def test_what_a_widget_offers_bounds_what_is_kept_for_it() -> None:
-    """Streamlit fails on a value that a widget does not offer, and anyone may write a link."""
-    found = []
-    for module in modules("app.py", "pages"):
-        for call in module.calls():
-            needed = BOUNDS.get(called_name(call))
-            if needed is None or not is_streamlits(call):
-                continue
-            key = next((k.value for k in call.keywords if k.arg == "key"), None)
-            given = {k.arg for k in getattr(key, "keywords", ())}
-            if not (isinstance(key, ast.Call) and called_name(key) == "keep" and needed <= given):
-                found.append(f"{where(module, call)}: key=keep(…, {', '.join(sorted(needed))})")
-    assert found == [entry for entry in found if "frame.py" in entry], "\n".join(found)
-    assert len(found) == 1  # the switch of languages, which the address bar holds
+def test_what_a_widget_offers_is_bounded_by_the_form_fields() -> None:
+    """Streamlit fails on a value that a widget does not offer, and anyone can write a link.
 
-
-def is_streamlits(call: ast.Call) -> bool:
-    """Tell a widget from a helper of the same name."""
-    return isinstance(call.func, ast.Attribute)
+    draw/forms.py gives options and bounds to the widget and to what is kept for it alike.
+    """
+    found = {
+        where(module, call): (module.name, called_name(call))
+        for module in modules("app.py", "pages")
+        for call in module.calls()
+        if called_name(call) in BOUNDED and isinstance(call.func, ast.Attribute)
+    }
+    elsewhere = {place: what for place, what in found.items() if what[0] != FORMS}
+    # The switch of languages, which the address bar holds; the questions of a lesson.
+    allowed = {("pages._ui.frame.frame", "segmented_control"), ("pages._ui.lessons.bar", "radio")}
+    assert set(elsewhere.values()) == allowed, f"use pages/_ui/draw/forms.py instead: {elsewhere}"
+    assert {name for module, name in found.values() if module == FORMS} == BOUNDED - {"radio"}
 
 
 def test_a_default_that_is_nothing_says_what_else_there_is() -> None:

@@ -14,7 +14,7 @@ from pages._labs.cost import form
 from pages._labs.cost.code import run_code
 from pages._ui.base.i18n import catalog
 from pages._ui.session import jobs
-from tests.pages_under_test import opened, told
+from tests.pages_under_test import opened, told, type_number
 
 SMALL = {
     "time": {"length": 32, "d_model": 8, "n_layer": 1, "cap_seconds": 0.3},
@@ -40,7 +40,7 @@ def measured() -> tuple[AppTest, dict[str, Run]]:
     app, runs = opened("cost", lang="en"), {}
     for part, values in SMALL.items():
         for name, value in values.items():
-            app.number_input(key=f"cost.{part}.{name}").set_value(value)
+            type_number(app, f"cost.{part}.{name}", value)
         app.run()
         app.button(key=f"cost-{part}-start").click().run()
         runs[part] = jobs.manager().runs(app.session_state["owi.session_id"])[-1]

@@ -20,7 +20,7 @@ from pages._labs.tying import models
 from pages._labs.tying.code import run_code, touch_code
 from pages._ui.base.i18n import catalog
 from pages._ui.session import jobs
-from tests.pages_under_test import opened, told
+from tests.pages_under_test import opened, told, type_number
 
 BOTH = pytest.mark.parametrize("lang", ["zh", "en"])
 
@@ -42,7 +42,7 @@ def cells(app: AppTest) -> dict[str, tuple[str, str]]:
 
 
 def write(app: AppTest, value: float) -> AppTest:
-    app.number_input(key="tying.value").set_value(value)
+    type_number(app, "tying.value", value)
     return app.button(key="tying.write").click().run()
 
 

@@ -13,6 +13,7 @@ from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from pages._ui.base.i18n import catalog
 from pages._ui.base.links import LONGEST_LINK, Limits
+from pages._ui.draw.decimals import typed_key
 from pages._ui.frame.frame import page_entries
 from pages._ui.frame.share import LONGEST_CODE
 from pages._ui.session import jobs
@@ -82,10 +83,12 @@ def change_all(app: AppTest) -> AppTest:
     while waiting := [key for key in kept_by(app) if key not in done]:
         key = waiting[0]
         done.add(key)
-        widgets = [w for kind in CHOOSING for w in getattr(app.main, kind) if w.key == key]
+        names = (key, typed_key(key))
+        widgets = [w for kind in CHOOSING for w in getattr(app.main, kind) if w.key in names]
         if widgets and key not in app.session_state["owi.view"].private:
             limits = app.session_state["owi.view"].limits[key]
-            widgets[0].set_value(another(app.session_state[key], limits))
+            value = another(app.session_state[key], limits)
+            widgets[0].set_value(value if widgets[0].key == key else str(value).replace(".", ","))
             calm(app.run())
     return app
 

@@ -11,9 +11,10 @@ from owi_core.errors import OwiError
 from owi_core.gallery import READY_PAIRS
 from owi_core.readings import clearest_layer
 from owi_core.record_file import SavedRecord, from_bytes, saved
-from pages._labs.rows.form import Name, choose_place, clicked
 from pages._ui.base.i18n import error_text, translator
 from pages._ui.base.page import Frame
+from pages._ui.draw.components import clicked
+from pages._ui.draw.place import Name, Place, choose_place
 from pages._ui.session.reading import USUAL_WORD, reading_of
 from pages._ui.session.state import held, keep, kept_value, renew, set_kept
 
@@ -73,7 +74,7 @@ def looking(name: Name, record: SavedRecord) -> SavedRecord:
     return record if asked == USUAL_WORD else replace(record, query=asked)
 
 
-def choose_head(page: Frame, records: Sequence[SavedRecord]) -> tuple[int, int | None]:
+def choose_head(page: Frame, records: Sequence[SavedRecord]) -> Place:
     """Draw the choice of layer and head, of those that all records have."""
     left, right = st.columns([2, 6])
     size = tuple(min(getattr(r.record, part) for r in records) for part in ("n_layer", "n_head"))

@@ -9,17 +9,16 @@ from owi_core.checkpoints import shipped_names
 from owi_core.figures import row_difference
 from owi_core.record_file import SavedRecord
 from pages._labs.compare.form import words_key
-from pages._labs.rows import view
-from pages._labs.rows.form import Name
-from pages._labs.rows.view import Place
 from pages._ui.base.entries import listed_entries
 from pages._ui.base.figure_text import figure_text
 from pages._ui.base.i18n import translator
 from pages._ui.base.page import Frame
 from pages._ui.draw import say
+from pages._ui.draw.badge import badge
 from pages._ui.draw.charts import chart
 from pages._ui.draw.code import show_code
 from pages._ui.draw.components import looking
+from pages._ui.draw.place import Name, Place
 from pages._ui.draw.say import Line
 from pages._ui.frame.frame import page_link
 from pages._ui.session.reading import OWN
@@ -58,7 +57,7 @@ def words(page: Frame, name: Name, looked: SavedRecord, kept: SavedRecord, place
 def together(page: Frame, looked: Looked, place: Place) -> None:
     """Draw what the records prove, whether one model read both, and the rows' difference."""
     rows = translator(page.lang, "rows")
-    view.badge(rows, looked.values())
+    badge(rows, looked.values())
     if len(looked) < 2:
         st.info(page.t("one_more", side="B" if "A" in looked else "A"), icon="📄")
         return

@@ -5,12 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from owi_core.experiments._kit.params import parameters
 from owi_core.experiments.connections.maps import words_of
 from owi_core.experiments.connections.settings import MAX_WORDS, Params
 from pages._ui.base.i18n import LANGUAGES, translator
 from pages._ui.base.page import Frame
-from pages._ui.session.state import keep, kept_value
+from pages._ui.draw.forms import declared, kept_setting, setting_field
+from pages._ui.session.state import keep
 
 NUMBERS = ("kernel", "conv_layers", "seed")
 SIDES = ("a", "b")
@@ -41,39 +41,26 @@ def choose_sentences(page: Frame) -> dict[str, str]:
 
 
 def is_own(values: Mapping[str, Any]) -> bool:
-    """Tell whether somebody's own words are among the values: then nobody else is shown the run."""
+    """Whether the user's own words are among the values: then no other user is shown the run."""
     known = {side: [translator(lang, "connections")(f"usual.{side}") for lang in LANGUAGES]
              for side in SIDES}  # fmt: skip
     return any(values[side] not in known[side] for side in SIDES)
 
 
 def settings_now() -> dict[str, int]:
-    """Return the numbers as they stand, wherever on the page their fields are."""
-    known = {p.name: p for p in parameters(Params)}
-    return {
-        n: kept_value(f"connections.{n}", known[n].default, low=known[n].low, high=known[n].high)
-        for n in NUMBERS
-    }
+    """Return the numbers as they are, wherever on the page their fields are."""
+    known = declared(Params)
+    return {name: kept_setting(known[name], f"connections.{name}") for name in NUMBERS}
 
 
 def choose_settings(page: Frame) -> dict[str, int]:
     """Draw the folded numbers that all parts share, and return them."""
-    known = {p.name: p for p in parameters(Params)}
+    known = declared(Params)
     with (
         st.expander(page.t("settings.title")),
         st.container(horizontal=True, vertical_alignment="bottom"),
     ):
-        for name in NUMBERS:
-            p = known[name]
-            st.number_input(
-                page.t(f"setting.{name}"),
-                min_value=int(p.low or 0),
-                max_value=int(p.high or 0),
-                step=1,
-                width=NARROW,
-                key=keep(f"connections.{name}", int(p.default), low=p.low, high=p.high),
-                # The maps run this page anew by themselves, maybe before a slow browser has built
-                # the field; without a value of its own it would then begin at its minimum.
-                value=int(st.session_state[f"connections.{name}"]),
-            )
-    return settings_now()
+        return {
+            name: setting_field(page, known[name], f"connections.{name}", width=NARROW)
+            for name in NUMBERS
+        }

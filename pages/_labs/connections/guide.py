@@ -9,7 +9,7 @@ import streamlit as st
 from owi_core.peers import CAUSAL, KINDS
 from pages._labs.connections.results import model_in, name_of
 from pages._ui.base.page import Frame
-from pages._ui.session.state import keep
+from pages._ui.draw.forms import scale, segments
 
 NEEDS = ("near", "far", "both")
 PARTS = {"near": "data", "far": "recall", "both": "recall"}
@@ -22,12 +22,12 @@ ALIKE = 0.05  # accuracies this near count as the same; then speed decides
 def show(page: Frame) -> None:
     """Ask what depends on what, how far or from how much data, and whether speed counts."""
     st.subheader(page.t("guide.title"), anchor=False)
-    need = st.segmented_control(
+    need = segments(
         page.t("guide.need"),
         NEEDS,
-        format_func=lambda name: page.t(f"guide.{name}"),
-        required=True,
-        key=keep("connections.need", "far", among=NEEDS),
+        key="connections.need",
+        usual="far",
+        name=lambda name: page.t(f"guide.{name}"),
     )
     kinds = KINDS if need == "both" else CAUSAL
     measured = {k: model_in(PARTS[need], k).get(MEASURES[need], {}) for k in kinds}
@@ -35,14 +35,11 @@ def show(page: Frame) -> None:
     if not places:
         st.info(page.t(f"guide.missing_{PARTS[need]}"))
         return
-    where = st.select_slider(
+    where = scale(
         page.t("guide.sentences" if need == "near" else "guide.distance"),
         places,
-        key=keep(
-            f"connections.where.{need}",
-            places[0] if need == "near" else places[-1],
-            among=places,
-        ),
+        key=f"connections.where.{need}",
+        usual=places[0] if need == "near" else places[-1],
         width=320,
     )
     answer(page, need, where, {k: found[where] for k, found in measured.items() if where in found})

@@ -18,9 +18,9 @@ from pages._ui.base.figure_text import figure_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.code import experiment_code, show_code
+from pages._ui.draw.forms import segments
 from pages._ui.draw.run_panel import Panel, latest_run, only_progress
 from pages._ui.session.jobs import session_jobs
-from pages._ui.session.state import keep
 
 SIDE_BY_SIDE = ("lstm", "cnn", "transformer")
 COLOURS = {"a": "🟦", "b": "🟧"}
@@ -61,12 +61,12 @@ def two_sentences(page: Frame, result: Result, state: str) -> None:
     st.subheader(page.t(f"two.title_{state}"), anchor=False)
     st.markdown(page.t(f"two.about_{state}"))
     kinds = tuple(result["maps"][state])
-    kind = st.segmented_control(
+    kind = segments(
         page.t("two.model"),
         kinds,
-        format_func=lambda name: name_of(page, name),
-        required=True,
-        key=keep(f"connections.two.{state}", "transformer", among=kinds),
+        key=f"connections.two.{state}",
+        usual="transformer",
+        name=lambda name: name_of(page, name),
     )
     records = {side: record_of(result, state, kind, side) for side in ("a", "b")}
     highest = max(_highest(record) for record in records.values())

@@ -14,7 +14,7 @@ from owi_core.masks import Reach
 from owi_core.probes.reach import farthest, fraction_linked, layers_needed, linked_by_kind
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
-from pages._ui.session.state import keep
+from pages._ui.draw.forms import segments, whole
 
 LAYERS = 3
 WAYS = ("causal", "both")
@@ -65,12 +65,12 @@ def _choose(page: Frame) -> tuple[dict[str, int], bool]:
             "n_global": _number(page, "n_global", 1, 0, 16),
             "step": _number(page, "step", 2, 2, 8),
         }
-        ways = st.segmented_control(
+        ways = segments(
             page.t("setting.ways"),
             WAYS,
-            format_func=lambda value: page.t(f"ways.{value}"),
-            required=True,
-            key=keep("cost.reach.ways", WAYS[0], among=WAYS),
+            key="cost.reach.ways",
+            usual=WAYS[0],
+            name=lambda value: page.t(f"ways.{value}"),
         )
     return chosen, ways == "causal"
 
@@ -151,13 +151,5 @@ def _layers_table(page: Frame, reach: Reach) -> None:
 
 
 def _number(page: Frame, name: str, usual: int, low: int, high: int, where: str = "reach") -> int:
-    return int(
-        st.number_input(
-            page.t(f"setting.{name}"),
-            min_value=low,
-            max_value=high,
-            step=1,
-            key=keep(f"cost.{where}.{name}", usual, low=low, high=high),
-            width=NARROW,
-        )
-    )
+    key = f"cost.{where}.{name}"
+    return whole(page.t(f"setting.{name}"), low, high, key=key, usual=usual, width=NARROW)

@@ -4,13 +4,11 @@ from typing import Any
 
 import streamlit as st
 
-from owi_core.experiments._kit.params import Parameter, parameters
 from owi_core.experiments.cost import Params
 from pages._ui.base.page import Frame
-from pages._ui.session.state import keep
+from pages._ui.draw.forms import declared, setting_field
 
 PARTS = ("time", "ranges", "outside", "scale", "depth")
-NARROW = 150
 SETTINGS = {
     "time": ("length", "window", "d_model", "n_layer", "n_head", "cap_seconds", "cap_mb", "seed"),
     "ranges": ("length", "window", "n_global", "step", "d_model", "n_head", "cap_mb", "seed"),
@@ -24,35 +22,16 @@ LONGEST = {"outside": 64, "scale": 64}
 
 def choose(page: Frame, part: str) -> dict[str, Any]:
     """Draw the settings of a part and return them by name, as the experiment takes them."""
-    known = {p.name: p for p in parameters(Params)}
-    usual = Params(part=part)
+    known, usual = declared(Params), Params(part=part)
+    chosen: dict[str, Any] = {"part": part}
     with (
         st.expander(page.t("settings.more"), type="compact"),
         st.container(horizontal=True),
     ):
-        chosen = {
-            name: number(page, part, known[name], getattr(usual, name), LONGEST.get(part))
-            for name in SETTINGS[part]
-        }
-    return {"part": part} | chosen
-
-
-def number(
-    page: Frame, part: str, parameter: Parameter, usual: Any, longest: int | None = None
-) -> Any:
-    """Draw one number, within the range that the experiment declares."""
-    assert parameter.low is not None
-    assert parameter.high is not None
-    high = parameter.high
-    if parameter.name == "length" and longest is not None:
-        high = longest
-    real = parameter.kind is float
-    return st.number_input(
-        page.t(f"setting.{parameter.name}"),
-        min_value=parameter.kind(parameter.low),
-        max_value=parameter.kind(high),
-        step=0.001 if real else 1,
-        format="%.4g" if real else "%d",
-        key=keep(f"cost.{part}.{parameter.name}", usual, low=parameter.low, high=high),
-        width=NARROW,
-    )
+        for name in SETTINGS[part]:
+            high = LONGEST.get(part) if name == "length" else None
+            key = f"cost.{part}.{name}"
+            chosen[name] = setting_field(
+                page, known[name], key, usual=getattr(usual, name), high=high
+            )
+    return chosen

@@ -16,8 +16,9 @@ from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
+from pages._ui.draw.forms import segments
 from pages._ui.draw.run_panel import loss
-from pages._ui.session.state import keep, renew
+from pages._ui.session.state import renew
 
 MEBIBYTE = 2**20
 SWEEPS = ("step", "forward")
@@ -41,12 +42,12 @@ def live(page: Frame, run: Run) -> None:
 
 def time(page: Frame, run: Run, result: Result) -> None:
     """Draw both sweeps of every model, their slopes, and where and why a sweep stopped."""
-    which = st.segmented_control(
+    which = segments(
         page.t("time.which"),
         SWEEPS,
-        format_func=lambda value: page.t(f"time.{value}"),
-        required=True,
-        key=keep("cost.time.which", SWEEPS[0], among=SWEEPS),
+        key="cost.time.which",
+        usual=SWEEPS[0],
+        name=lambda value: page.t(f"time.{value}"),
     )
     prefix = "" if which == "step" else "forward_"
     series = [
@@ -73,12 +74,12 @@ def ranges(page: Frame, run: Run, result: Result) -> None:
     """Draw time and memory of every kind at both lengths, and how exact each is."""
     lengths = list(result["by_length"])
     renew("cost.ranges_of", run.id, "cost.ranges.at")
-    length = st.segmented_control(
+    length = segments(
         page.t("time.x"),
         lengths,
-        format_func=lambda value: page.t("ranges.length", length=int(value)),
-        required=True,
-        key=keep("cost.ranges.at", lengths[-1], among=lengths),
+        key="cost.ranges.at",
+        usual=lengths[-1],
+        name=lambda value: page.t("ranges.length", length=int(value)),
     )
     part = result["by_length"][length]
     kinds = [kind for kind in (*RANGES, EXPLICIT) if "peak_bytes" in part[kind]]

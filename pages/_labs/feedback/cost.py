@@ -17,8 +17,8 @@ from pages._labs.feedback.models import EXPERIMENT, N_MASK_TOKENS, SHIPPED
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.code import show_code
+from pages._ui.draw.forms import scale, segments
 from pages._ui.draw.run_panel import result_of, run_lab
-from pages._ui.session.state import keep
 
 LENGTHS = (64, 256, 512)
 BYTES_PER_FLOAT = 4
@@ -61,13 +61,8 @@ def cost(page: Frame) -> None:
     """Measure both ways here and now, by one button."""
     st.subheader(page.t("cost.title"), anchor=False)
     st.markdown(page.t("cost.about"))
-    longest = st.segmented_control(
-        page.t("cost.longest"),
-        LENGTHS,
-        required=True,
-        key=keep("feedback.longest", 256, among=LENGTHS),
-    )
-    run = run_lab(page, EXPERIMENT, {"longest": int(longest or 256)}, draw=_live)
+    longest = segments(page.t("cost.longest"), LENGTHS, key="feedback.longest", usual=256)
+    run = run_lab(page, EXPERIMENT, {"longest": longest}, draw=_live)
     result = result_of(run)
     if run is None or result is None:
         return
@@ -160,9 +155,7 @@ def _repeats(page: Frame, result: Result, run: Run) -> None:
     for code, values in repeated_lines(result):
         st.markdown(page.t(f"repeats.{code}", **values))
     known = list(result["samples"])
-    temperature = st.select_slider(
-        page.t("repeats.x"), known, key=keep("feedback.sample", "0.1", among=known)
-    )
+    temperature = scale(page.t("repeats.x"), known, key="feedback.sample", usual="0.1")
     for name, samples in (("unfinished", "samples"), ("shipped", "samples_shipped")):
         st.caption(page.t(f"repeats.{name}"))
         st.code(shown(result[samples][temperature]), language=None, wrap_lines=True)

@@ -8,9 +8,11 @@ from streamlit.delta_generator import DeltaGenerator
 from owi_core.config import SamplingConfig
 from owi_core.corpora import CHARACTER_TEXTS, character_text
 from owi_core.errors import TextError
+from owi_core.experiments.feedback import Params
 from pages._labs.feedback import models
 from pages._labs.feedback.models import Writer
 from pages._ui.base.page import Frame
+from pages._ui.draw.forms import declared, select, setting_field, slider
 from pages._ui.session.state import keep, kept_value
 
 FORCE, TEMPERATURE, TOP_K, TOP_P = (
@@ -19,7 +21,7 @@ FORCE, TEMPERATURE, TOP_K, TOP_P = (
 SEED, MODEL, STOP = "feedback.seed", "feedback.model", "feedback.stop"
 LAYER, HEAD = "feedback.layer", "feedback.head"
 LONGEST_PROMPT = 120
-HOTTEST, LEAST_TOP_P, LAST_SEED = 3.0, 0.05, 2**31 - 1
+HOTTEST, LEAST_TOP_P = 3.0, 0.05
 N_OPENING = 4
 
 
@@ -67,73 +69,74 @@ def _current_writer() -> Writer:
 
 
 def _sampling(page: Frame, writer: Writer) -> SamplingConfig:
-    temperature = st.slider(
+    temperature = slider(
         page.t("sampling.temperature"),
         0.0,
         HOTTEST,
+        key=TEMPERATURE,
+        usual=1.0,
         step=0.05,
-        key=keep(TEMPERATURE, 1.0, low=0.0, high=HOTTEST),
         width=240,
     )
-    most = min(20, writer.tokenizer.vocab_size)
-    top_k = st.slider(
+    top_k = slider(
         page.t("sampling.top_k"),
         0,
-        most,
-        key=keep(TOP_K, 0, low=0, high=most),
+        min(20, writer.tokenizer.vocab_size),
+        key=TOP_K,
+        usual=0,
         help=page.t("sampling.top_k_help"),
         width=240,
     )
-    top_p = st.slider(
+    top_p = slider(
         page.t("sampling.top_p"),
         LEAST_TOP_P,
         1.0,
+        key=TOP_P,
+        usual=1.0,
         step=0.05,
-        key=keep(TOP_P, 1.0, low=LEAST_TOP_P, high=1.0),
         help=page.t("sampling.top_p_help"),
         width=240,
     )
-    return SamplingConfig(temperature=float(temperature), top_k=int(top_k), top_p=float(top_p))
+    return SamplingConfig(temperature=temperature, top_k=top_k, top_p=top_p)
 
 
 def _more(page: Frame, writer: Writer) -> tuple[int, int | None, int, int | None]:
-    names = models.names()
-    st.selectbox(
+    select(
         page.t("model.label"),
-        names,
-        format_func=lambda name: page.t(f"model.{name}"),
-        key=keep(MODEL, writer.name, among=names),
+        models.names(),
+        key=MODEL,
+        usual=writer.name,
+        name=lambda name: page.t(f"model.{name}"),
         width=260,
     )
-    seed = st.number_input(
-        page.t("look.seed"), 0, LAST_SEED, key=keep(SEED, 0, low=0, high=LAST_SEED), width=130
-    )
-    labels = writer.tokenizer.characters
-    stops, layers = (None, *range(len(labels))), range(writer.bundle.model.config.n_layer)
-    stop = st.selectbox(
+    seed = setting_field(page, declared(Params)["seed"], SEED, label=page.t("look.seed"), width=130)
+    labels, config = writer.tokenizer.characters, writer.bundle.model.config
+    stop = select(
         page.t("stop.label"),
-        stops,
-        format_func=lambda i: page.t("stop.none") if i is None else shown(labels[i]),
+        (None, *range(len(labels))),
+        key=STOP,
+        usual=None,
+        name=lambda i: page.t("stop.none") if i is None else shown(labels[i]),
         help=page.t("stop.help"),
-        key=keep(STOP, None, among=stops),
         width=150,
     )
-    layer = st.selectbox(
+    layer = select(
         page.t("look.layer"),
-        layers,
-        format_func=lambda i: str(i + 1),
-        key=keep(LAYER, 0, among=layers),
+        range(config.n_layer),
+        key=LAYER,
+        usual=0,
+        name=lambda i: str(i + 1),
         width=100,
     )
-    heads = (None, *range(writer.bundle.model.config.n_head))
-    head = st.selectbox(
+    head = select(
         page.t("look.head"),
-        heads,
-        format_func=lambda i: page.t("look.mean") if i is None else str(i + 1),
-        key=keep(HEAD, None, among=heads),
+        (None, *range(config.n_head)),
+        key=HEAD,
+        usual=None,
+        name=lambda i: page.t("look.mean") if i is None else str(i + 1),
         width=120,
     )
-    return int(seed), stop, int(layer), head
+    return seed, stop, layer, head
 
 
 def shown(label: str) -> str:

@@ -13,8 +13,8 @@ from pages._ui.base.escape import markdown_plain
 from pages._ui.base.page import Frame
 from pages._ui.draw.components import sentence
 from pages._ui.draw.counting_button import counting_button, presses
+from pages._ui.draw.forms import select
 from pages._ui.frame.frame import guarded
-from pages._ui.session.state import keep
 
 TREE, PLAYING, ASKED, WORDS = (
     "feedback.tree", "feedback.playing", "feedback.asked", "feedback.words"
@@ -189,11 +189,12 @@ def _pick(page: Frame, chosen: Chosen, tree: Tree) -> None:
     """Any character of the vocabulary, to be put in by force."""
     labels = chosen.writer.tokenizer.characters
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        index = st.selectbox(
+        index = select(
             page.t("force.label"),
             range(len(labels)),
-            format_func=lambda i: shown(labels[i]),
-            key=keep(form.FORCE, 0, among=range(len(labels))),
+            key=form.FORCE,
+            usual=0,
+            name=lambda i: shown(labels[i]),
             width=150,
         )
         st.button(

@@ -9,15 +9,15 @@ from owi_core.figures import signed
 from owi_core.gallery import READY_PAIRS, ReadyPair
 from owi_core.jobs.tasks import ENDED
 from owi_core.readings import Reading
-from pages._labs.rows import view
-from pages._labs.rows.form import SIDES, Name, clicked
 from pages._ui.base import settings, teaching
 from pages._ui.base.entries import HOME, PageEntry, listed_entries
 from pages._ui.base.i18n import translator
 from pages._ui.base.links import LANGUAGE
 from pages._ui.draw import say
+from pages._ui.draw.badge import check_mark
 from pages._ui.draw.code import Inputs, answer_code, show_code
-from pages._ui.draw.components import looking
+from pages._ui.draw.components import clicked, looking
+from pages._ui.draw.place import SIDES, Name
 from pages._ui.frame.frame import Frame, page_link
 from pages._ui.session.jobs import session_jobs
 from pages._ui.session.reading import bundle_of, reading_of
@@ -111,7 +111,7 @@ def _finding(page: Frame, readings: Mapping[Name, Reading]) -> str:
 def _checks(page: Frame, readings: Mapping[Name, Reading]) -> str:
     """Return the records' own checks and what cutting A's strongest edge did, as one line."""
     rows = translator(page.lang, "rows")
-    told = [view.check_mark(rows, *check) for check in say.checks(readings.values())[:2]]
+    told = [check_mark(rows, *check) for check in say.checks(readings.values())[:2]]
     for reading in readings.values():
         strongest = reading.strongest()
         cut = reading.cut(strongest)

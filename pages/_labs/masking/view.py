@@ -20,6 +20,7 @@ from pages._ui.base.figure_text import figure_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.components import attention_matrix
+from pages._ui.draw.forms import segments
 from pages._ui.draw.run_panel import both_losses
 from pages._ui.frame.frame import guarded
 from pages._ui.session.state import held, keep, renew, set_kept
@@ -63,12 +64,12 @@ def leak(page: Frame, run: Run, result: Result) -> None:
     """Draw who is moved by whom in both models, by change or by gradient."""
     st.subheader(page.t("leak.title"), anchor=False)
     st.markdown(page.t("leak.about"))
-    how = st.segmented_control(
+    how = segments(
         page.t("leak.how"),
         HOW,
-        format_func=lambda value: page.t(f"leak.{value}"),
-        required=True,
-        key=keep("masking.how", HOW[0], among=HOW),
+        key="masking.how",
+        usual=HOW[0],
+        name=lambda value: page.t(f"leak.{value}"),
     )
     labels = [str(label) for label in next(iter(result.values()))["sentence"]]
     matrices = {name: np.array(part[how]) for name, part in result.items()}
@@ -130,14 +131,14 @@ def mask_itself(page: Frame, run: Run, result: Result) -> None:
     """Draw the mask that was used, and one row before masking, after it and after the softmax."""
     st.subheader(page.t("mask.title"), anchor=False)
     names = names_of(run)
-    name = st.segmented_control(
+    name = segments(
         page.t("mask.which"),
         names,
-        format_func=lambda value: side_name(page, value),
-        required=True,
-        key=keep(f"masking.which.{names[1]}", names[0], among=names),
+        key=f"masking.which.{names[1]}",
+        usual=names[0],
+        name=lambda value: side_name(page, value),
     )
-    seen = seen_by(run, str(name), "".join(result["causal"]["sentence"]))
+    seen = seen_by(run, name, "".join(result["causal"]["sentence"]))
     T = len(seen.labels)
     renew("masking.row_of", run.id, ROW)
     row = held(ROW, T // 2, low=0, high=T - 1)

@@ -14,8 +14,8 @@ from pages._labs.projection.models import Place, with_mistake
 from pages._labs.projection.view import numbers, row, told
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
+from pages._ui.draw.forms import segments
 from pages._ui.draw.say import Line
-from pages._ui.session.state import keep
 
 
 def show(page: Frame, place: Place, reading: Reading, layer: int) -> None:
@@ -30,14 +30,14 @@ def show(page: Frame, place: Place, reading: Reading, layer: int) -> None:
         key="projection.faults",
         scroll=True,
     )
-    fault = st.segmented_control(
+    fault = segments(
         page.t("faults.which"),
         FAULTS,
-        format_func=lambda name: page.t(f"fault.{name}"),
-        required=True,
-        key=keep("projection.fault", FAULTS[-1], among=FAULTS),
+        key="projection.fault",
+        usual=FAULTS[-1],
+        name=lambda name: page.t(f"fault.{name}"),
     )
-    _one(page, found, str(fault), layer)
+    _one(page, found, fault, layer)
 
 
 def mistake_line(changed: Altered) -> Line:

@@ -8,8 +8,9 @@ from streamlit.delta_generator import DeltaGenerator
 from owi_core.gallery import READY_PAIRS
 from owi_core.probes.ablation import Head
 from owi_core.readings import Reading, clearest_layer
-from pages._labs.rows.form import clicked
 from pages._ui.base.page import Frame
+from pages._ui.draw.components import clicked
+from pages._ui.draw.forms import segments, select, several
 from pages._ui.session.reading import chosen_word, model_by_text, model_names, reading_of
 from pages._ui.session.state import keep, kept_value, renew, set_kept
 
@@ -24,13 +25,14 @@ def choose_model(page: Frame) -> str:
     """Draw the choice of a model; return its name."""
     names = (AUTO, *model_names())
     automatic = model_by_text([_text()])
-    chosen = st.selectbox(
+    chosen = select(
         page.t("model.label"),
         names,
-        format_func=lambda name: _model_name(page, name, automatic),
-        key=keep(MODEL, AUTO, among=names),
+        key=MODEL,
+        usual=AUTO,
+        name=lambda name: _model_name(page, name, automatic),
     )
-    return automatic if chosen == AUTO else str(chosen)
+    return automatic if chosen == AUTO else chosen
 
 
 def type_text(page: Frame) -> None:
@@ -56,15 +58,13 @@ def read(model: str) -> Reading:
 def choose_layer(page: Frame, reading: Reading) -> int:
     """Draw the choice of the layer whose row is shown; at a new sentence the clearest one."""
     renew(_SETTLED, (reading.encoding.text, reading.query, id(reading.bundle)), LAYER)
-    layers = range(reading.record.n_layer)
-    layer = st.segmented_control(
+    return segments(
         page.t("layer"),
-        layers,
-        format_func=lambda index: str(index + 1),
-        required=True,
-        key=keep(LAYER, clearest_layer([reading]), among=layers),
+        range(reading.record.n_layer),
+        key=LAYER,
+        usual=clearest_layer([reading]),
+        name=lambda index: str(index + 1),
     )
-    return int(layer or 0)
 
 
 def choose_heads(page: Frame, reading: Reading) -> tuple[Head, ...]:
@@ -101,12 +101,12 @@ def _switches(page: Frame, layer: int, n_head: int) -> list[int]:
     """Draw one layer's heads and the button that cuts them all; return those that are on."""
     key, every = _on_key(layer, n_head), range(n_head)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        on = st.pills(
+        on = several(
             page.t("heads.layer", layer=layer + 1),
             every,
-            selection_mode="multi",
-            format_func=lambda head: page.t("heads.head", head=head + 1),
-            key=keep(key, list(every), among=every),
+            key=key,
+            usual=every,
+            name=lambda head: page.t("heads.head", head=head + 1),
             width="content",
             wrap=True,
         )
@@ -117,7 +117,7 @@ def _switches(page: Frame, layer: int, n_head: int) -> list[int]:
             disabled=not on,
             key=f"projection.cut.{layer}",
         )
-    return [int(head) for head in on or []]
+    return on
 
 
 def _all_on(n_layer: int, n_head: int) -> None:

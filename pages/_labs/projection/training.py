@@ -18,12 +18,12 @@ from pages._labs.projection.view import sharing_lines, told
 from pages._ui.base.figure_text import figure_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
+from pages._ui.draw.forms import NARROW, declared, segments, select, setting_field, whole
 from pages._ui.draw.run_panel import both_losses, result_of, run_lab
 from pages._ui.draw.say import Line
-from pages._ui.session.state import keep
 
 WIDTHS = (32, 64, 128)
-LAST_SEED, MOST_STEPS = 2**31 - 1, 1000
+MOST_STEPS = 1000
 Result = Mapping[str, Any]
 
 
@@ -31,14 +31,14 @@ def show(page: Frame) -> None:
     """Draw the choice of the other model, the run, and what was measured."""
     st.subheader(page.t("training.title"), anchor=False)
     st.markdown(page.t("training.about"))
-    against = st.segmented_control(
+    against = segments(
         page.t("training.against"),
         AGAINST,
-        format_func=lambda name: page.t(f"side.{name}"),
-        required=True,
-        key=keep("projection.against", WITHOUT, among=AGAINST),
+        key="projection.against",
+        usual=WITHOUT,
+        name=lambda name: page.t(f"side.{name}"),
     )
-    params = {"against": str(against)} | _small(page)
+    params = {"against": against} | _small(page)
     run = run_lab(page, projection.NAME, params, draw=_live)
     result = result_of(run)
     if result is not None:
@@ -96,29 +96,24 @@ def best_mass(part: Mapping[str, Any]) -> float:
 
 def _small(page: Frame) -> dict[str, Any]:
     """Return what was changed in the folded settings."""
+    known = declared(projection.Params)
     folded = st.expander(page.t("training.settings"), type="compact")
     with folded, st.container(horizontal=True):
-        seed = st.number_input(
-            page.t("training.seed"),
-            0,
-            LAST_SEED,
-            key=keep("projection.seed", 0, low=0, high=LAST_SEED),
-            width=160,
+        seed = setting_field(
+            page, known["seed"], "projection.seed", label=page.t("training.seed"), width=NARROW
         )
-        steps = st.number_input(
+        steps = whole(
             page.t("training.steps"),
             1,
             MOST_STEPS,
-            key=keep("projection.steps", 220, low=1, high=MOST_STEPS),
-            width=160,
+            key="projection.steps",
+            usual=projection.Params().steps,
+            width=NARROW,
         )
-        width = st.selectbox(
-            page.t("training.width"),
-            WIDTHS,
-            key=keep("projection.width", WIDTHS[-1], among=WIDTHS),
-            width=160,
+        width = select(
+            page.t("training.width"), WIDTHS, key="projection.width", usual=WIDTHS[-1], width=NARROW
         )
-    return {"seed": int(seed), "steps": int(steps), "d_model": int(width)}
+    return {"seed": seed, "steps": steps, "d_model": width}
 
 
 def _live(page: Frame, run: Run) -> None:

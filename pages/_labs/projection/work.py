@@ -14,7 +14,7 @@ from owi_core.readings import Reading
 from pages._labs.projection.view import head_name
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
-from pages._ui.session.state import keep
+from pages._ui.draw.forms import select
 
 WORD = "projection.word"
 N_LIKELY, N_PROMOTED = 5, 2
@@ -66,13 +66,13 @@ def choose_word(page: Frame, reading: Reading, found: Contributions) -> int:
     """Draw the choice of a word whose logit is taken apart; return its id."""
     likely = np.argsort(-found.logits)[:N_LIKELY].tolist()
     ids = list(dict.fromkeys([reading.answer_id, *reading.encoding.ids, *likely]))
-    word = st.selectbox(
+    return select(
         page.t("shares.word"),
         ids,
-        format_func=lambda index: word_of(page, reading, index),
-        key=keep(WORD, reading.answer_id, among=ids),
+        key=WORD,
+        usual=reading.answer_id,
+        name=lambda index: word_of(page, reading, index),
     )
-    return int(word)
 
 
 def shares(page: Frame, shares: Shares, cut: tuple[Head, ...]) -> None:

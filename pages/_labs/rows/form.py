@@ -1,26 +1,25 @@
 """What the rows page is asked: two sentences, a word in each, a model, a layer and a head."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from owi_core.gallery import READY_PAIRS, ReadyPair, ready_pair
 from owi_core.readings import Reading, clearest_layer
-from pages._ui.base.i18n import Translator
 from pages._ui.base.page import Frame
+from pages._ui.draw.components import clicked
+from pages._ui.draw.forms import select
+from pages._ui.draw.place import MEAN, SIDES, Name, choose_place
 from pages._ui.session.models import current_model
 from pages._ui.session.reading import OWN, bundle_of, chosen_word, model_by_text, model_names
 from pages._ui.session.state import forget, held, is_new, keep, kept_value, linked, renew, set_kept
 
-Name = Literal["A", "B"]
-SIDES: tuple[Name, Name] = ("A", "B")
 AUTO, TYPED = "auto", "typed"
 PAIRS = (*(pair.name for pair in READY_PAIRS), TYPED)
 
 PAIR, MODEL, LAYER, HEAD = "rows.pair", "rows.model", "rows.layer", "rows.head"
-MEAN = -1  # of the heads; None would be no choice at all, and nothing would be marked as chosen
 MATRIX, MAP_SIDE = "rows.matrix", "rows.map_side"
 LONGEST_SENTENCE = 5_000
 _SEEN_MODEL, _SETTLED = "rows.seen_model", "rows.settled"
@@ -90,29 +89,32 @@ def remember_drawn(name: Name, text: str) -> None:
 def choose_pair(page: Frame) -> str:
     """Draw the choice of a ready pair and what it is for; return its name, or TYPED."""
     left, right = st.columns([2, 3], vertical_alignment="center")
-    pair = left.selectbox(
-        page.t("pair.label"),
-        PAIRS,
-        format_func=lambda name: page.t(f"pair.{name}.name"),
-        label_visibility="collapsed",
-        key=keep(PAIR, PAIRS[0], among=PAIRS),
-        on_change=lambda: show_pair(st.session_state[PAIR]),
-    )
+    with left:
+        pair = select(
+            page.t("pair.label"),
+            PAIRS,
+            key=PAIR,
+            usual=PAIRS[0],
+            name=lambda name: page.t(f"pair.{name}.name"),
+            label_visibility="collapsed",
+            on_change=lambda: show_pair(st.session_state[PAIR]),
+        )
     right.caption(page.t(f"pair.{pair}.about"))
-    return str(pair)
+    return pair
 
 
 def choose_model(page: Frame, pair: str) -> str:
     """Draw the choice of a model; return its name."""
     automatic = _model_of(pair)
     names = (AUTO, *model_names())
-    chosen = st.selectbox(
+    chosen = select(
         page.t("model.label"),
         names,
-        format_func=lambda name: _model_name(page, name, automatic),
-        key=keep(MODEL, AUTO, among=names),
+        key=MODEL,
+        usual=AUTO,
+        name=lambda name: _model_name(page, name, automatic),
     )
-    return automatic if chosen == AUTO else str(chosen)
+    return automatic if chosen == AUTO else chosen
 
 
 def type_text(page: Frame, name: Name, model: str) -> Side:
@@ -151,39 +153,6 @@ def choose_head(
     """Draw the choice of layer and of head; return them, head None for the mean."""
     size = (reading.record.n_layer, reading.record.n_head)
     return choose_place(page.t, left, right, size, (LAYER, HEAD))
-
-
-def choose_place(
-    t: Translator,
-    left: DeltaGenerator,
-    right: DeltaGenerator,
-    size: tuple[int, int],
-    keys: tuple[str, str],
-    usual_layer: int = 0,
-) -> tuple[int, int | None]:
-    """Draw both choices, of so many layers and heads; return what is kept under these keys."""
-    n_layer, n_head = size
-    layer_key, head_key = keys
-    layer = left.segmented_control(
-        t("layer"),
-        range(n_layer),
-        format_func=lambda index: str(index + 1),
-        required=True,
-        key=keep(layer_key, usual_layer, among=range(n_layer)),
-    )
-    head = right.segmented_control(
-        t("head"),
-        range(MEAN, n_head),
-        format_func=lambda index: t("mean") if index == MEAN else str(index + 1),
-        required=True,
-        key=keep(head_key, MEAN, among=range(MEAN, n_head)),
-    )
-    return int(layer or 0), None if head is None or head == MEAN else int(head)
-
-
-def clicked(key: str) -> Any:
-    """What was chosen in a component since the last run, before it is drawn again."""
-    return getattr(st.session_state.get(key), "chosen", None)
 
 
 def _begin() -> None:

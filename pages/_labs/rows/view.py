@@ -1,7 +1,7 @@
 """How the rows page shows what was read: words with their rows, verdict, difference, proof, map."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,22 +24,21 @@ from owi_core.readings import Reading
 from pages._labs.rows.form import (
     MAP_SIDE,
     MATRIX,
-    Name,
-    clicked,
     remember_drawn,
     set_place,
     show_pair,
     words_key,
 )
 from pages._ui.base.figure_text import figure_text
-from pages._ui.base.i18n import Translator
 from pages._ui.base.page import Frame
 from pages._ui.draw import code, say
 from pages._ui.draw.charts import chart
 from pages._ui.draw.code import Inputs, show_code
-from pages._ui.draw.components import attention_matrix, looking
+from pages._ui.draw.components import attention_matrix, clicked, looking
+from pages._ui.draw.forms import segments
 from pages._ui.draw.head_grid import chosen_head, head_grid
-from pages._ui.draw.say import Line, Looked
+from pages._ui.draw.place import Name, Place
+from pages._ui.draw.say import Line
 from pages._ui.session.reading import model_stamp
 from pages._ui.session.state import keep, kept_value
 
@@ -48,7 +47,6 @@ _SPARE_ROW = re.compile(r"<NEW(\d+)>")  # as the tokenizer labels it; no text is
 GRID = "rows.grid"
 
 Readings = Mapping[Name, Reading]
-Place = tuple[int, int | None]  # layer, and head or None for the mean
 
 
 def style() -> None:
@@ -82,17 +80,6 @@ def verdict(page: Frame, pair: str, readings: Readings, place: Place) -> None:
             args=("fit_bidirectional",),
             key="rows.offer",
         )
-
-
-def badge(t: Translator, looked: Iterable[Looked]) -> None:
-    """Draw what the records prove about themselves, small."""
-    told = [check_mark(t, *check) for check in say.checks(looked)]
-    st.caption(t("check.label") + " " + " · ".join(told))
-
-
-def check_mark(t: Translator, name: str, held: bool) -> str:
-    """Return a check with its mark and its name."""
-    return f"{'✓' if held else '✗'} {t(f'check.{name}')}"
 
 
 def difference(page: Frame, readings: Readings, place: Place, inputs: Inputs) -> None:
@@ -135,14 +122,13 @@ def whole_map(page: Frame, readings: Readings, place: Place, inputs: Mapping[Nam
     layer, head = place
     name = _map_side(readings)
     if len(readings) > 1:
-        st.segmented_control(
+        name = segments(
             page.t("map.side"),
             list(readings),
-            required=True,
-            key=keep(MAP_SIDE, name, among=list(readings)),
+            key=MAP_SIDE,
+            usual=name,
             label_visibility="collapsed",
         )
-        name = _map_side(readings)
     reading = readings[name]
     left, right = st.columns([3, 2], gap="large")
     with left:

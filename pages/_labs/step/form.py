@@ -9,6 +9,7 @@ import streamlit as st
 
 from owi_core.checkpoints import shipped_names
 from owi_core.errors import OwiError
+from owi_core.experiments.step import Params
 from owi_core.gallery import READY_PAIRS
 from owi_core.probes.derivation import Cell
 from owi_core.probes.step import (
@@ -25,6 +26,7 @@ from pages._labs.step import chain
 from pages._labs.step import edits as step_edits
 from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
+from pages._ui.draw.forms import declared, scale, segments, select, setting_field
 from pages._ui.session.reading import bundle_of
 from pages._ui.session.state import keep
 
@@ -36,7 +38,6 @@ MASK, HEAD, TEMPERATURE = "step.mask", "step.head", "step.temperature"
 TEXT, MODEL, LAYER = "step.text", "step.model", "step.layer"
 WORD_MODELS = ("swap", "verb", "fit_bidirectional", "fit_causal", "person", "street", "untrained")
 TEMPERATURES = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
-LAST_SEED = 2**31 - 1
 _BOARD = "step.board"
 
 
@@ -71,12 +72,12 @@ class Shown:
 def choose(page: Frame) -> Shown:
     """Draw the controls; return the step that they, and what was typed in the chain, make."""
     use_one_thread()
-    source = st.segmented_control(
+    source = segments(
         page.t("source.label"),
         SOURCES,
-        format_func=lambda name: page.t(f"source.{name}"),
-        required=True,
-        key=keep(SOURCE, SOURCES[0], among=SOURCES),
+        key=SOURCE,
+        usual=SOURCES[0],
+        name=lambda name: page.t(f"source.{name}"),
         label_visibility="collapsed",
     )
     board = _sentence(page) if source == "sentence" else _numbers(page)
@@ -120,24 +121,19 @@ def _forget() -> None:
 
 def _numbers(page: Frame) -> Board:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        seed = st.number_input(
-            page.t("seed"),
-            0,
-            LAST_SEED,
-            key=keep(SEED, 42, low=0, high=LAST_SEED),
-            width=130,
-        )
+        seed = setting_field(page, declared(Params)["seed"], SEED, label=page.t("seed"), width=130)
         tokens = _pick(page, TOKENS, (2, 3, 4, 5, 6), 4)
         width = _pick(page, WIDTH, (4, 8), 8)
         heads = _pick(page, HEADS, (1, 2, 4), 1)
-        mask = st.selectbox(
+        mask = select(
             page.t("mask.label"),
             MASKS,
-            format_func=lambda name: page.t(f"mask.{name}"),
-            key=keep(MASK, MASKS[0], among=MASKS),
+            key=MASK,
+            usual=MASKS[0],
+            name=lambda name: page.t(f"mask.{name}"),
             width=170,
         )
-    origin = ("numbers", int(seed), tokens, width, heads, mask)
+    origin = ("numbers", seed, tokens, width, heads, mask)
     return _board(origin, lambda: (random_inputs(*origin[1:]), tuple("x" * tokens)))
 
 
@@ -145,12 +141,14 @@ def _sentence(page: Frame) -> Board:
     left, right = st.columns([3, 2])
     text = left.text_input(page.t("text"), key=keep(TEXT, READY_PAIRS[0].a))
     models = [name for name in WORD_MODELS if name in shipped_names()]
-    model = right.selectbox(
-        page.t("model.label"),
-        models,
-        format_func=lambda name: page.t(f"model.{name}"),
-        key=keep(MODEL, models[0], among=models),
-    )
+    with right:
+        model = select(
+            page.t("model.label"),
+            models,
+            key=MODEL,
+            usual=models[0],
+            name=lambda name: page.t(f"model.{name}"),
+        )
     bundle = bundle_of(model)
     layer = _pick(page, LAYER, tuple(range(1, bundle.model.config.n_layer + 1)), 1)
     origin = ("sentence", model, text, layer)
@@ -174,13 +172,10 @@ def _look(page: Frame, board: Board) -> tuple[int, float]:
     n_head = board.inputs.n_head
     with st.container(horizontal=True, vertical_alignment="bottom"):
         head = _pick(page, HEAD, tuple(range(1, n_head + 1)), 1) if n_head > 1 else 1
-        temperature = st.select_slider(
-            page.t("temperature"),
-            TEMPERATURES,
-            key=keep(TEMPERATURE, 1.0, among=TEMPERATURES),
-            width=320,
+        temperature = scale(
+            page.t("temperature"), TEMPERATURES, key=TEMPERATURE, usual=1.0, width=320
         )
-    return head - 1, float(temperature)
+    return head - 1, temperature
 
 
 def _take_typed(page: Frame, board: Board, head: int) -> None:
@@ -199,7 +194,4 @@ def _take_typed(page: Frame, board: Board, head: int) -> None:
 
 
 def _pick(page: Frame, key: str, options: tuple[int, ...], first: int) -> int:
-    chosen = st.segmented_control(
-        page.t(key), options, required=True, key=keep(key, first, among=options)
-    )
-    return int(chosen or first)
+    return segments(page.t(key), options, key=key, usual=first)

@@ -13,10 +13,10 @@ from owi_core.jobs.tasks import ENDED
 from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.components import live_run
+from pages._ui.draw.forms import segments
 from pages._ui.draw.run_panel import runs_of
 from pages._ui.frame.frame import guarded
 from pages._ui.session.jobs import session_jobs
-from pages._ui.session.state import keep
 
 POLL_SECONDS = 0.4
 MOST_RUNS = 8  # as many as a session keeps
@@ -40,11 +40,9 @@ def relations(page: Frame) -> None:
     st.markdown(page.t("relations.about"))
     with guarded(page.lang):
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            n_head = st.segmented_control(
-                page.t("step.heads"), HEADS, required=True, key=keep(N_HEAD, 4, among=HEADS)
-            )
+            n_head = segments(page.t("step.heads"), HEADS, key=N_HEAD, usual=4)
             if st.button(page.t("relations.train"), key="step.relations.train", type="primary"):
-                session_jobs().start("relations", {"n_head": int(n_head or 4)})
+                session_jobs().start("relations", {"n_head": n_head})
         _watched(page, "relations", _relation_results)
 
 

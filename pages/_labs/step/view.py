@@ -21,6 +21,7 @@ from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.code import show_code
 from pages._ui.draw.components import attention_matrix, sentence
+from pages._ui.draw.forms import segments, select, slider
 from pages._ui.session.reading import reading_of
 from pages._ui.session.state import keep
 
@@ -89,12 +90,12 @@ def code(page: Frame, shown: Shown) -> None:
 
 def sections(page: Frame, shown: Shown) -> None:
     """Draw the chosen one of the looks at this step."""
-    chosen = st.segmented_control(
+    chosen = segments(
         page.t("section.label"),
         SECTIONS,
-        format_func=lambda name: page.t(f"section.{name}"),
-        required=True,
-        key=keep(SECTION, SECTIONS[0], among=SECTIONS),
+        key=SECTION,
+        usual=SECTIONS[0],
+        name=lambda name: page.t(f"section.{name}"),
         label_visibility="collapsed",
     )
     {"row": row, "dynamic": dynamic, "shuffle": shuffle, "mistakes": mistakes}[chosen](page, shown)
@@ -164,9 +165,7 @@ def position_pictures(page: Frame) -> None:
     st.markdown(page.t("positions.about"))
     table = position_table(N_POSITIONS, N_DIMENSIONS)
     last = N_POSITIONS - 1
-    at = st.slider(
-        page.t("positions.row"), 0, last, key=keep(POSITION, 0, low=0, high=last), width=420
-    )
+    at = slider(page.t("positions.row"), 0, last, key=POSITION, usual=0, width=420)
     st.markdown("` " + "  ".join(figure(float(value)) for value in table[at][:8]) + " … `")
     look = {"theme": page.theme, "text": figure_text(page.lang)}
     pictures = (positions_figure(table, **look), position_likeness(table, **look))
@@ -184,14 +183,15 @@ def mistakes(page: Frame, shown: Shown) -> None:
     """Try the chosen mistake on the numbers of the board; its check must catch it."""
     inputs = _small(shown.record.inputs)
     tried = {trial.mistake: trial for trial in trials(inputs)}
-    name = st.selectbox(
+    name = select(
         page.t("mistake.label"),
         list(tried),
-        format_func=lambda each: page.t(f"mistake.{each}.name"),
-        key=keep(MISTAKE, next(iter(tried)), among=list(tried)),
+        key=MISTAKE,
+        usual=next(iter(tried)),
+        name=lambda each: page.t(f"mistake.{each}.name"),
     )
     on = st.toggle(page.t("mistake.switch"), key=keep("step.mistake_on", True))
-    trial = tried[str(name)]
+    trial = tried[name]
     outcome = trial.wrong if on else trial.right
     say = page.t(f"mistake.{name}.about")
     check = page.t(f"check.{outcome.check}", value=f"{outcome.value:.3g}")
@@ -212,11 +212,7 @@ def _small(inputs: StepInputs) -> StepInputs:
 
 
 def _query(page: Frame, T: int) -> int:
-    words = range(1, T + 1)
-    chosen = st.segmented_control(
-        page.t("row.query"), words, required=True, key=keep(QUERY, T, among=words)
-    )
-    return int(chosen or T) - 1
+    return segments(page.t("row.query"), range(1, T + 1), key=QUERY, usual=T) - 1
 
 
 def _labels(shown: Shown) -> list[str]:

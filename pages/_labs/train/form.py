@@ -1,6 +1,5 @@
 """What to train, as chosen on the page: a corpus, the settings that matter, the rest folded."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -10,17 +9,16 @@ import streamlit as st
 from owi_core.corpora import FAMILIES, read_text_file
 from owi_core.errors import TextError
 from owi_core.experiments import EXPERIMENTS
-from owi_core.experiments._kit.params import Parameter, holds_typed_text, parameters
+from owi_core.experiments._kit.params import Parameter, holds_typed_text
 from owi_core.experiments.pronoun import LOOK_AHEAD
 from pages._ui.base import settings
-from pages._ui.base.escape import markdown_plain
 from pages._ui.base.page import Frame
-from pages._ui.session.state import keep, kept_value
+from pages._ui.draw.forms import declared, segments, setting_field
+from pages._ui.session.state import keep
 
 OWN = "own"
 TEXTS = ("zh", "en")
 CORPORA = (*FAMILIES, *TEXTS, OWN)
-LONGEST_SENTENCE = 200
 NARROW = 165
 
 # What the choice of a corpus decides is not asked a second time; a path is for the command line.
@@ -43,15 +41,15 @@ class Choice:
 
 def choose_corpus(page: Frame) -> str:
     """Draw the choice of what to learn, with what that means under it."""
-    corpus = st.segmented_control(
+    corpus = segments(
         page.t("corpus.label"),
         CORPORA,
-        format_func=lambda name: page.t(f"corpus.{name}.name"),
-        required=True,
-        key=keep("train.corpus", CORPORA[0], among=CORPORA),
+        key="train.corpus",
+        usual=CORPORA[0],
+        name=lambda name: page.t(f"corpus.{name}.name"),
     )
     st.markdown(page.t(f"corpus.{corpus}.about"))
-    return str(corpus)
+    return corpus
 
 
 def choose_text(page: Frame) -> str:
@@ -76,7 +74,7 @@ def choose_settings(page: Frame, corpus: str) -> dict[str, Any]:
     What they start from is what the family or the preset says, and each remembers its own.
     """
     experiment = EXPERIMENTS[experiment_of(corpus)]
-    known = {p.name: p for p in parameters(experiment.params)}
+    known = declared(experiment.params)
     names = [name for name in _FIRST[experiment.name] if name in known]
     values: dict[str, Any] = {}
     if "preset" in known:
@@ -134,15 +132,14 @@ def _decided(corpus: str) -> dict[str, str]:
 
 
 def _pick_preset(page: Frame, corpus: str, choices: Sequence[str], default: str) -> str:
-    preset = st.segmented_control(
+    return segments(
         page.t("setting.preset"),
         choices,
-        format_func=lambda name: page.t(f"choice.preset.{name}"),
+        key=f"train.{corpus}.preset",
+        usual=default,
+        name=lambda name: page.t(f"choice.preset.{name}"),
         help=page.t("setting_help.preset"),
-        required=True,
-        key=keep(f"train.{corpus}.preset", default, among=choices),
     )
-    return str(preset)
 
 
 def _settings(
@@ -156,49 +153,7 @@ def _settings(
     values = {}
     with st.container(horizontal=True):
         for parameter in shown:
-            key = f"{prefix}.{parameter.name}"
-            value = start[parameter.name]
-            values[parameter.name] = _widget(page, parameter, key, value, width)
+            name = parameter.name
+            key, usual = f"{prefix}.{name}", start[name]
+            values[name] = setting_field(page, parameter, key, usual=usual, width=width)
     return values
-
-
-def _widget(
-    page: Frame, parameter: Parameter, key: str, usual: Any, width: int | Literal["stretch"]
-) -> Any:
-    name = parameter.name
-    label = page.t(f"setting.{name}")
-    about: dict[str, Any] = {"help": page.t(f"setting_help.{name}"), "width": width}
-    if parameter.kind is bool:
-        return st.toggle(label, key=keep(key, usual), **about)
-    if parameter.choices:
-        return st.selectbox(
-            label,
-            parameter.choices,
-            format_func=lambda value: _choice_name(page, name, value),
-            key=keep(key, usual, among=parameter.choices),
-            **about,
-        )
-    if parameter.kind is str:
-        longest = LONGEST_SENTENCE
-        return st.text_input(label, max_chars=longest, key=keep(key, usual, high=longest), **about)
-    real = parameter.kind is float
-    low, high = parameter.low, parameter.high
-    return st.number_input(
-        label,
-        min_value=None if low is None else parameter.kind(low),
-        max_value=None if high is None else parameter.kind(high),
-        format="%.4g" if real else "%d",
-        step=_step(kept_value(key, usual, low=low, high=high)) if real else 1,
-        key=keep(key, usual, low=low, high=high),
-        **about,
-    )
-
-
-def _step(value: float | None) -> float:
-    """A power of ten below the value, so that one click neither leaps nor crawls."""
-    return 10.0 ** math.floor(math.log10(0.99 * value)) if value else 0.1
-
-
-def _choice_name(page: Frame, name: str, value: str) -> str:
-    key = f"choice.{name}.{value}"
-    return page.t(key) if page.t.has(key) else markdown_plain(value)

@@ -16,14 +16,16 @@ from pages._ui.base.figure_text import figure_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.components import sentence
+from pages._ui.draw.forms import scale, segments
 from pages._ui.draw.run_panel import Panel, loss
-from pages._ui.session.state import keep, renew
+from pages._ui.session.state import renew
 
 # Two of them stand beside each other on a phone.
 FIGURE_WIDTH = 165
 HELDOUT_LOSS, FLOOR = "heldout_loss_nats", "floor_nats"
 _FILM = "train.film"
 STEP, LAYER, HEAD = "train.step", "train.layer", "train.head"
+MEAN = -1  # the choice of the mean over heads
 
 
 def watch(panel: Panel) -> None:
@@ -134,33 +136,32 @@ def _row_chart(page: Frame, run: Run, story: Film, step: int, rows: NDArray[np.f
 def _chosen_step(page: Frame, story: Film) -> int | None:
     if len(story.steps) < 2:
         return story.steps[-1] if story.steps else None
-    return int(
-        st.select_slider(
-            page.t("scrub.label"),
-            story.steps,
-            format_func=lambda step: page.t("scrub.step", step=step),
-            key=keep(STEP, story.steps[-1], among=story.steps),
-        )
+    return scale(
+        page.t("scrub.label"),
+        story.steps,
+        key=STEP,
+        usual=story.steps[-1],
+        name=lambda step: page.t("scrub.step", step=step),
     )
 
 
 def _chosen_head(page: Frame, story: Film) -> tuple[int, int | None]:
     with st.container(horizontal=True):
-        layer = st.segmented_control(
+        layer = segments(
             page.t("scrub.layer"),
             range(story.n_layer),
-            required=True,
-            format_func=lambda index: str(index + 1),
-            key=keep(LAYER, story.n_layer - 1, among=range(story.n_layer)),
+            key=LAYER,
+            usual=story.n_layer - 1,
+            name=lambda index: str(index + 1),
         )
-        head = st.segmented_control(
+        head = segments(
             page.t("scrub.head"),
-            range(-1, story.n_head),
-            required=True,
-            format_func=lambda index: page.t("scrub.mean") if index < 0 else str(index + 1),
-            key=keep(HEAD, -1, among=range(-1, story.n_head)),
+            range(MEAN, story.n_head),
+            key=HEAD,
+            usual=MEAN,
+            name=lambda index: page.t("scrub.mean") if index == MEAN else str(index + 1),
         )
-    return int(layer or 0), None if head is None or head < 0 else int(head)
+    return layer, None if head == MEAN else head
 
 
 def _figure(name: str, value: Any) -> str:

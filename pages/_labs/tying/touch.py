@@ -17,6 +17,8 @@ from pages._ui.base.escape import markdown_plain
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.code import show_code
+from pages._ui.draw.decimals import decimal, read_typed
+from pages._ui.draw.forms import NARROW, select, whole
 from pages._ui.session.state import keep, kept_value, set_kept
 
 OWN = "own"
@@ -95,39 +97,39 @@ def finding(page: Frame, found: Touched, word: str, edits: tuple[Edit, ...]) -> 
 
 def _pick(page: Frame, source: str) -> tuple[str, Cell]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        word_id = st.selectbox(
+        word_id = select(
             page.t("touch.word"),
             _words(source),
-            format_func=words_of(source).label,
-            key=keep(WORD, first_word(source), among=_words(source)),
+            key=WORD,
+            usual=first_word(source),
+            name=words_of(source).label,
             width=170,
         )
         d_model = bundle_from(source).model.config.d_model
         first = first_edit(source, first_sentence(), first_word(source))
-        strongest = first.cell.dimension
-        dimension = st.number_input(
+        dimension = whole(
             page.t("touch.dimension", last=d_model - 1),
-            min_value=0,
-            max_value=d_model - 1,
-            step=1,
-            key=keep(DIMENSION, strongest, low=0, high=d_model - 1),
-            width=150,
+            0,
+            d_model - 1,
+            key=DIMENSION,
+            usual=first.cell.dimension,
+            width=NARROW,
         )
-        st.number_input(
+        decimal(
+            page,
             page.t("touch.value"),
-            min_value=-LIMIT,
-            max_value=LIMIT,
-            step=0.5,
-            format="%.3f",
-            key=keep(VALUE, first.value, low=-LIMIT, high=LIMIT),
-            width=150,
+            -LIMIT,
+            LIMIT,
+            key=VALUE,
+            usual=first.value,
+            width=NARROW,
         )
     text = st.text_input(
         page.t("touch.sentence"),
         max_chars=LONGEST_SENTENCE,
         key=keep(SENTENCE, first_sentence(), high=LONGEST_SENTENCE),
     )
-    return text, Cell(int(word_id), int(dimension))
+    return text, Cell(word_id, dimension)
 
 
 def _buttons(page: Frame, source: str, cell: Cell) -> None:
@@ -157,9 +159,10 @@ def _buttons(page: Frame, source: str, cell: Cell) -> None:
 
 
 def _write(source: str, cell: Cell) -> None:
-    value = float(st.session_state[VALUE])
-    # A cell that is written twice holds the last value; the way back goes over both.
-    _keep_edits(source, (*edits_of(source), Edit(cell, value)))
+    value = read_typed(VALUE, -LIMIT, LIMIT)
+    if value is not None:
+        # A cell that is written twice has the last value; undoing goes back over both.
+        _keep_edits(source, (*edits_of(source), Edit(cell, value)))
 
 
 def _keep_edits(source: str, edits: tuple[Edit, ...]) -> None:

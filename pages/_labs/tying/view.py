@@ -12,7 +12,8 @@ from owi_core.probes.tie_touch import Neighbours
 from pages._labs.tying.models import bundle_from, counts_of, near, near_answer, proof_of, words_of
 from pages._labs.tying.touch import SENTENCE, chosen_word, first_sentence
 from pages._ui.base.page import Frame
-from pages._ui.session.state import keep, kept_value
+from pages._ui.draw.forms import whole
+from pages._ui.session.state import kept_value
 
 MEGA = 1e6
 LARGEST_VOCABULARY, LARGEST_WIDTH = 1_000_000, 16_384
@@ -43,28 +44,30 @@ def outcome(case: TieCase) -> str:
 def sizes(page: Frame, source: str) -> None:
     """Draw the calculator: what a second matrix would take, for ready models and one's own."""
     with st.container(horizontal=True):
-        rows = st.number_input(
+        rows = whole(
             page.t("size.vocabulary"),
-            min_value=1,
-            max_value=LARGEST_VOCABULARY,
+            1,
+            LARGEST_VOCABULARY,
+            key="tying.vocabulary",
+            usual=READY["chinese_50k"][0],
             step=1000,
-            key=keep("tying.vocabulary", READY["chinese_50k"][0], low=1, high=LARGEST_VOCABULARY),
             width=190,
         )
-        width = st.number_input(
+        width = whole(
             page.t("size.d_model"),
-            min_value=1,
-            max_value=LARGEST_WIDTH,
+            1,
+            LARGEST_WIDTH,
+            key="tying.width",
+            usual=READY["chinese_50k"][1],
             step=64,
-            key=keep("tying.width", READY["chinese_50k"][1], low=1, high=LARGEST_WIDTH),
             width=190,
         )
-    size = matrix_size(int(rows), int(width))
+    size = matrix_size(rows, width)
     st.markdown(
         page.t(
             "size.sum",
-            vocabulary=int(rows),
-            d_model=int(width),
+            vocabulary=rows,
+            d_model=width,
             numbers=size.numbers,
             float32=size.bytes_float32 / MEGA,
             bfloat16=size.bytes_bfloat16 / MEGA,

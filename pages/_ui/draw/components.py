@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import streamlit as st
 
 from owi_core.figures import Figure, NamedRow, loss_curve, pattern_matrix, row_bars
 from pages._ui.base.figure_text import figure_text
@@ -183,6 +184,11 @@ def live_run(
     }
     mount("live_run")(key=key, data=data)
     offer(page, partial(_settled_run, page, points, evaluated, floor_nats), key=key)
+
+
+def clicked(key: str) -> Any:
+    """Return what was chosen in a component since the last run, before it is drawn again."""
+    return getattr(st.session_state.get(key), "chosen", None)
 
 
 def _settled_run(

@@ -94,7 +94,7 @@ def keep(
     shown = st.session_state.get(key, _NOTHING)
     if type(shown) is not type(value) or shown != value:
         set_kept(key, value)
-    elif not _has_arrived(key):
+    elif not has_arrived(key):
         st.session_state[key] = value
     _kept()[key] = value
     view = current_view()
@@ -255,7 +255,7 @@ def _clear(page: str) -> None:
             forget(key)
 
 
-def _has_arrived(key: str) -> bool:
+def has_arrived(key: str) -> bool:
     """Whether the browser knows the value of a widget.
 
     Streamlit sends a value that was set here with the run that set it, and never again. When
