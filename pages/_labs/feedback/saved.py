@@ -20,7 +20,8 @@ def planted(chosen: Chosen) -> Tree:
     """Return the tree that is kept for this model and prompt, or one that nothing follows yet."""
     renew("feedback.planted", chosen.origin, BRANCHES, ACTIVE)
     bare = feedback_tree.planted(chosen.prompt)
-    kept, active = held(BRANCHES, [], high=MAX_BRANCHES), held(ACTIVE, 1)
+    kept: list[Any] = held(BRANCHES, [], high=MAX_BRANCHES)
+    active = held(ACTIVE, 1)
     branches = [_branch(chosen, each) for each in kept]
     found = tuple(branch for branch in branches if branch is not None)
     numbers = {branch.number for branch in found}

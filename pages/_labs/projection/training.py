@@ -107,7 +107,7 @@ def _small(page: Frame) -> dict[str, Any]:
             1,
             MOST_STEPS,
             key="projection.steps",
-            usual=projection.Params().steps,
+            usual=projection.Params().steps or MOST_STEPS,
             width=NARROW,
         )
         width = select(

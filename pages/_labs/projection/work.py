@@ -65,7 +65,7 @@ def lengths(page: Frame, found: Contributions, cut: tuple[Head, ...]) -> None:
 def choose_word(page: Frame, reading: Reading, found: Contributions) -> int:
     """Draw the choice of a word whose logit is taken apart; return its id."""
     likely = np.argsort(-found.logits)[:N_LIKELY].tolist()
-    ids = list(dict.fromkeys([reading.answer_id, *reading.encoding.ids, *likely]))
+    ids: list[int] = list(dict.fromkeys([reading.answer_id, *reading.encoding.ids, *likely]))
     return select(
         page.t("shares.word"),
         ids,

@@ -160,7 +160,7 @@ def _begin() -> None:
     name = held(PAIR, PAIRS[0], among=PAIRS)
     if linked(text_key("A")) or linked(text_key("B")):
         pair = ready_pair(name) or READY_PAIRS[0]
-        for side, text in (("A", pair.a), ("B", pair.b)):
+        for side, text in zip(SIDES, (pair.a, pair.b), strict=True):
             keep(text_key(side), text, high=LONGEST_SENTENCE)
         _mark_typed()
     else:

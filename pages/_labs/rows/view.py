@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from owi_core.assets import ASSETS
 from owi_core.figures import (
     CutEdge,
-    FigureText,
     NamedRow,
     attention_path,
     knockout_bars,
@@ -29,7 +28,7 @@ from pages._labs.rows.form import (
     show_pair,
     words_key,
 )
-from pages._ui.base.figure_text import figure_text
+from pages._ui.base.figure_text import figure_look, figure_text
 from pages._ui.base.page import Frame
 from pages._ui.draw import code, say
 from pages._ui.draw.charts import chart
@@ -111,7 +110,7 @@ def path(page: Frame, name: Name, reading: Reading, inputs: Inputs) -> None:
     st.subheader(page.t("path.title", side=name), anchor=False)
     st.markdown(_told(page, say.path_line(reading)))
     pattern = reading.record.pattern.mean(axis=1)
-    figure = attention_path(pattern, reading.labels, reading.query, **_look(page))
+    figure = attention_path(pattern, reading.labels, reading.query, **figure_look(page))
     chart(page, figure, key=f"rows.path.{name}", scroll=True)
     show_code(page, code.path_code(inputs))
 
@@ -156,7 +155,7 @@ def flow(page: Frame, readings: Readings, inputs: Inputs) -> None:
             NamedRow(name, r.labels, rollout(r.record.pattern)[r.query], name, r.query)
             for name, r in readings.items()
         ]
-        chart(page, row_bars(rows, **_look(page)), key="rows.rollout.bars", scroll=True)
+        chart(page, row_bars(rows, **figure_look(page)), key="rows.rollout.bars", scroll=True)
         show_code(page, code.rollout_code(inputs))
 
 
@@ -244,8 +243,3 @@ def _named(page: Frame, value: Any) -> Any:
     """Name a row of the vocabulary that is kept for new words in the reader's language."""
     spare = _SPARE_ROW.fullmatch(value) if isinstance(value, str) else None
     return page.t("spare_row", n=spare[1]) if spare else value
-
-
-def _look(page: Frame) -> dict[str, Any]:
-    text: FigureText = figure_text(page.lang)
-    return {"theme": page.theme, "text": text}

@@ -12,7 +12,7 @@ from owi_core.figures import pattern_matrix
 from owi_core.probes.derivation import GIVEN, PER_HEAD, STREAM, Cell, derive, table, tables_of
 from owi_core.probes.step import StepRecord, changed
 from pages._labs.step.text import figure, formula, weighted_sum
-from pages._ui.base.figure_text import figure_text
+from pages._ui.base.figure_text import figure_look
 from pages._ui.base.mounting import mount
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import offer
@@ -92,9 +92,8 @@ def draw(
     mount("step_chain")(
         key=KEY, data=data, on_chosen_change=lambda: None, on_edited_change=lambda: None
     )
-    look = {"theme": page.theme, "text": figure_text(page.lang)}
     pattern, mask = record.pattern[head], record.inputs.mask
-    make = partial(pattern_matrix, pattern, mask, labels, labels, **look)
+    make = partial(pattern_matrix, pattern, mask, labels, labels, **figure_look(page))
     offer(page, make, key=KEY, table=partial(every_number, record))
 
 

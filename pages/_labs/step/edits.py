@@ -18,7 +18,8 @@ def edited(origin: Any, given: StepInputs) -> tuple[StepInputs, Cell | None, int
     """Return the given numbers with what was typed over them, the chosen cell, and how many."""
     renew("step.changed_in", origin, CHANGED, CELL)
     inputs, count = given, 0
-    for change in held(CHANGED, []):
+    changes: list[Any] = held(CHANGED, [])
+    for change in changes:
         cell, value = _number(change, given)
         if cell is None:
             continue

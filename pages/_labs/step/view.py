@@ -15,7 +15,7 @@ from owi_core.probes.step import StepInputs, position_table, random_inputs, run_
 from owi_core.probes.step_checks import agreement, convolution_weights, moved, shuffled
 from pages._labs.step.form import Shown
 from pages._labs.step.text import figure, weighted_sum
-from pages._ui.base.figure_text import figure_text
+from pages._ui.base.figure_text import figure_look
 from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
@@ -167,8 +167,10 @@ def position_pictures(page: Frame) -> None:
     last = N_POSITIONS - 1
     at = slider(page.t("positions.row"), 0, last, key=POSITION, usual=0, width=420)
     st.markdown("` " + "  ".join(figure(float(value)) for value in table[at][:8]) + " … `")
-    look = {"theme": page.theme, "text": figure_text(page.lang)}
-    pictures = (positions_figure(table, **look), position_likeness(table, **look))
+    pictures = (
+        positions_figure(table, **figure_look(page)),
+        position_likeness(table, **figure_look(page)),
+    )
     for column, name, picture in zip(st.columns(2), ("table", "likeness"), pictures, strict=True):
         with column:
             st.caption(page.t(f"positions.{name}"))

@@ -57,7 +57,7 @@ def touch_it(page: Frame, source: str) -> None:
 
 def edits_of(source: str) -> tuple[Edit, ...]:
     """Return what this session has written into its own copy of a model, or what its link has."""
-    kept = kept_value(edits_key(source), [], high=MOST_EDITS)
+    kept: list[Any] = kept_value(edits_key(source), [], high=MOST_EDITS)
     return tuple(edit for each in kept if (edit := _edit_of(source, each)) is not None)
 
 
@@ -209,8 +209,8 @@ def _side(page: Frame, source: str, name: str, found: Touched, cell: Cell) -> No
                 delta_arrow="off",
                 width=112,
             )
-        label = words_of(source).label
-        was, now = label(found.before.answer), label(side.answer)
+        word = words_of(source).label
+        was, now = word(found.before.answer), word(side.answer)
         told = page.t("touch.was", word=was) if was != now else page.t("touch.same")
         st.metric(page.t("touch.says"), now, told, delta_color="off", delta_arrow="off", width=112)
     same = side.head_cell == found.cell_after

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from owi_core.figures import Figure, NamedRow, loss_curve, pattern_matrix, row_bars
-from pages._ui.base.figure_text import figure_text
+from pages._ui.base.figure_text import figure_look
 from pages._ui.base.i18n import Translator
 from pages._ui.base.mounting import mount
 from pages._ui.base.page import Frame
@@ -67,8 +67,9 @@ def attention_matrix(
     }
     chosen = _chosen("attention_matrix", data, key, len(query_labels))
     seen = np.ones(values.shape, dtype=bool) if allowed is None else allowed
-    look = {"theme": page.theme, "text": figure_text(page.lang)}
-    make = partial(pattern_matrix, values, seen, query_labels, key_labels, query=selected, **look)
+    make = partial(
+        pattern_matrix, values, seen, query_labels, key_labels, query=selected, **figure_look(page)
+    )
     offer(page, make, key=key)
     return chosen
 
@@ -110,9 +111,9 @@ def sentence(
     if weights is not None:
         seen = None if allowed is None else np.asarray(allowed, dtype=bool)
         looks = "" if query is None else labels[query]
-        row = NamedRow(looks, labels, np.asarray(weights, dtype=np.float64), colour, query, seen)
-        look = {"theme": page.theme, "text": figure_text(page.lang)}
-        offer(page, partial(row_bars, [row], **look), key=key)
+        row = np.asarray(weights, dtype=np.float64)
+        named = NamedRow(looks, labels, row, colour, query, seen)
+        offer(page, partial(row_bars, [named], **figure_look(page)), key=key)
     return chosen
 
 
@@ -198,8 +199,7 @@ def _settled_run(
     floor_nats: float | None,
 ) -> Figure:
     steps, losses = [step for step, _ in points], [loss for _, loss in points]
-    look = {"theme": page.theme, "text": figure_text(page.lang)}
-    return loss_curve(steps, losses, evaluated, floor_nats, **look)
+    return loss_curve(steps, losses, evaluated, floor_nats, **figure_look(page))
 
 
 def _chosen(name: str, data: dict[str, Any], key: str, count: int) -> int | None:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from owi_core.figures import thumbnails
-from pages._ui.base.figure_text import figure_text
+from pages._ui.base.figure_text import figure_look
 from pages._ui.base.mounting import mount
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import offer
@@ -46,8 +46,7 @@ def head_grid(
         "theme": page.theme,
     }
     mount("head_grid")(key=key, data=data, on_chosen_change=lambda: None)
-    look = {"theme": page.theme, "text": figure_text(page.lang)}
-    offer(page, partial(thumbnails, pattern, mask, labels, labels, **look), key=key)
+    offer(page, partial(thumbnails, pattern, mask, labels, labels, **figure_look(page)), key=key)
 
 
 def chosen_head(value: object, n_layer: int, n_head: int) -> Chosen | None:

@@ -44,18 +44,19 @@ def gaze_line(reading: Reading, layer: int, head: int | None) -> Line:
     """Where the query's row looks in one layer and head, beside what the answer is."""
     row = reading.record.row(reading.query, layer, head)
     top, place = int(row.argmax()), reading.answer.antecedent
+    mass = 0.0 if place is None else mass_on_word(reading, row)
     values = {
         "query": reading.labels[reading.query],
         "layer": layer + 1,
         "top": reading.labels[top],
         "top_mass": float(row[top]),
         "word": reading.answer.word,
-        "mass": 0.0 if place is None else mass_on_word(reading, row),
+        "mass": mass,
         **spread(reading, row),
     }
     if not reading.answer.known or place is None:
         return "gaze.most", values
-    return ("gaze.direct" if values["mass"] >= DIRECT_MASS else "gaze.elsewhere"), values
+    return ("gaze.direct" if mass >= DIRECT_MASS else "gaze.elsewhere"), values
 
 
 def spread(reading: Looked, row: NDArray[np.float32]) -> dict[str, float]:
