@@ -1,6 +1,7 @@
 """The home page: the question, the answer alive, a model to train, demos, a door to each lab."""
 
-from pages._ui.frame.frame import footer, frame, guarded
+from pages._ui.base.guard import guarded
+from pages._ui.frame.frame import footer, frame
 
 
 def main() -> None:

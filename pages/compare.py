@@ -5,8 +5,10 @@ import streamlit as st
 from pages._labs.compare import form, view
 from pages._labs.compare.form import Records
 from pages._labs.rows import view as rows_view
+from pages._ui.base.guard import guarded
+from pages._ui.base.page import Frame
 from pages._ui.draw.place import SIDES
-from pages._ui.frame.frame import Frame, footer, frame, guarded
+from pages._ui.frame.frame import footer, frame
 
 
 def main() -> None:

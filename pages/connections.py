@@ -2,7 +2,8 @@
 
 from pages._labs.connections import guide, maps, runs, table
 from pages._labs.connections.form import choose_settings
-from pages._ui.frame.frame import footer, frame, guarded
+from pages._ui.base.guard import guarded
+from pages._ui.frame.frame import footer, frame
 
 
 def main() -> None:

@@ -4,9 +4,11 @@ import streamlit as st
 
 from pages._labs.cost import first, form, view
 from pages._labs.cost.code import run_code
+from pages._ui.base.guard import guarded
+from pages._ui.base.page import Frame
 from pages._ui.draw.code import show_code
 from pages._ui.draw.run_panel import result_of, run_lab
-from pages._ui.frame.frame import Frame, footer, frame, guarded
+from pages._ui.frame.frame import footer, frame
 
 NAME = "cost"
 

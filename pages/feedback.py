@@ -1,7 +1,8 @@
 """The output fed back: generate step by step, fork, and measure what a KV cache saves."""
 
 from pages._labs.feedback import cost, lab
-from pages._ui.frame.frame import footer, frame, guarded
+from pages._ui.base.guard import guarded
+from pages._ui.frame.frame import footer, frame
 from pages._ui.session.jobs import session_jobs
 
 

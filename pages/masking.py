@@ -8,10 +8,12 @@ from owi_core.errors import TextError
 from owi_core.jobs.runs import Run
 from pages._labs.masking import fit, form, view
 from pages._labs.masking.code import run_code
+from pages._ui.base.guard import guarded
+from pages._ui.base.page import Frame
 from pages._ui.draw import run_panel
 from pages._ui.draw.code import show_code
 from pages._ui.draw.run_panel import Panel, latest_run
-from pages._ui.frame.frame import Frame, footer, frame, guarded
+from pages._ui.frame.frame import footer, frame
 from pages._ui.session.jobs import session_jobs
 
 NAME = "masking"

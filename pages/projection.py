@@ -10,8 +10,10 @@ from pages._labs.projection import faults, form, models, training, view
 from pages._labs.projection import work as projection_work
 from pages._labs.projection.code import cut_code, parts_code
 from pages._labs.projection.models import Place
+from pages._ui.base.guard import guarded
+from pages._ui.base.page import Frame
 from pages._ui.draw.code import show_code
-from pages._ui.frame.frame import Frame, footer, frame, guarded
+from pages._ui.frame.frame import footer, frame
 from pages._ui.session.jobs import session_jobs
 from pages._ui.session.reading import model_stamp
 

@@ -7,11 +7,13 @@ from streamlit.delta_generator import DeltaGenerator as Box
 
 from pages._labs.rows import form, view
 from pages._labs.rows.view import Readings
+from pages._ui.base.guard import guarded
+from pages._ui.base.page import Frame
 from pages._ui.draw import record_take, say
 from pages._ui.draw.badge import badge
 from pages._ui.draw.code import Inputs, answer_code, show_code
 from pages._ui.draw.place import SIDES, Name, Place
-from pages._ui.frame.frame import Frame, footer, frame, guarded
+from pages._ui.frame.frame import footer, frame
 from pages._ui.session.reading import reading_of
 
 

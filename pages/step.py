@@ -3,7 +3,9 @@
 import streamlit as st
 
 from pages._labs.step import chain, form, training, view
-from pages._ui.frame.frame import Frame, footer, frame, guarded
+from pages._ui.base.guard import guarded
+from pages._ui.base.page import Frame
+from pages._ui.frame.frame import footer, frame
 from pages._ui.session.jobs import session_jobs
 
 

@@ -8,9 +8,11 @@ from pages._labs.train import form, view
 from pages._labs.train.code import run_code
 from pages._labs.train.form import OWN, Choice
 from pages._labs.train.models import take_along
+from pages._ui.base.guard import guarded
+from pages._ui.base.page import Frame
 from pages._ui.draw.code import show_code
 from pages._ui.draw.run_panel import Panel, latest_run
-from pages._ui.frame.frame import Frame, footer, frame, guarded
+from pages._ui.frame.frame import footer, frame
 from pages._ui.session.jobs import session_jobs
 
 

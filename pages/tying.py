@@ -8,11 +8,13 @@ from pages._labs.tying import form, results, touch, view
 from pages._labs.tying.code import run_code
 from pages._labs.tying.models import SHIPPED
 from pages._labs.tying.touch import OWN, edits_key
+from pages._ui.base.guard import guarded
+from pages._ui.base.page import Frame
 from pages._ui.draw import run_panel
 from pages._ui.draw.code import show_code
 from pages._ui.draw.forms import segments
 from pages._ui.draw.run_panel import latest_run
-from pages._ui.frame.frame import Frame, footer, frame, guarded
+from pages._ui.frame.frame import footer, frame
 from pages._ui.session.state import renew
 
 

@@ -1,7 +1,8 @@
 """Watch along: a class follows one run as it happens, under the code that its teacher shows."""
 
 from pages._labs.watch import view
-from pages._ui.frame.frame import footer, frame, guarded
+from pages._ui.base.guard import guarded
+from pages._ui.frame.frame import footer, frame
 
 
 def main() -> None:

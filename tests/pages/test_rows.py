@@ -11,7 +11,7 @@ from owi_core.corpora import character_text
 from owi_core.gallery import READY_PAIRS
 from pages._labs.rows import view
 from pages._ui.base.i18n import translator
-from pages._ui.frame.frame import Frame
+from pages._ui.base.page import Frame
 from pages._ui.session.models import CURRENT_MODEL
 from tests.pages_under_test import opened, told
 

@@ -17,8 +17,8 @@ from owi_core.jobs.tasks import ENDED, UNDER_WAY
 from pages._labs.train.code import OWN_FILE, run_code
 from pages._labs.train.form import CORPORA, OWN, choice_of, corpus_of
 from pages._ui.base.i18n import catalog, translator
+from pages._ui.base.page import Frame
 from pages._ui.draw.run_panel import progress_text
-from pages._ui.frame.frame import Frame
 from pages._ui.session import jobs
 from tests.ui.test_frame import opened
 
@@ -138,7 +138,7 @@ def _with_a_model() -> None:
 
     from pages._labs.train import models
     from pages._ui.base.i18n import translator
-    from pages._ui.frame.frame import Frame
+    from pages._ui.base.page import Frame
 
     run = types.SimpleNamespace(
         id=1, experiment="pronoun", params={"family": "swap"}, has_model=True,
@@ -227,8 +227,8 @@ def _page_with_an_end() -> None:
     import streamlit as st
 
     from pages._ui.base.i18n import translator
+    from pages._ui.base.page import Frame
     from pages._ui.draw.run_panel import Panel
-    from pages._ui.frame.frame import Frame
 
     ends = st.session_state["ends"]
     run = types.SimpleNamespace(
@@ -296,8 +296,8 @@ def _page_whose_run_ends_meanwhile() -> None:
     import streamlit as st
 
     from pages._ui.base.i18n import translator
+    from pages._ui.base.page import Frame
     from pages._ui.draw.run_panel import Panel
-    from pages._ui.frame.frame import Frame
 
     st.session_state["draws"] = st.session_state.get("draws", 0) + 1
     run = types.SimpleNamespace(

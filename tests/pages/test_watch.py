@@ -190,8 +190,8 @@ def _offering() -> None:
     import streamlit as st
 
     from pages._ui.base.i18n import translator
+    from pages._ui.base.page import Frame
     from pages._ui.draw import watch_offer
-    from pages._ui.frame.frame import Frame
 
     page = Frame("zh", translator("zh", "train"), "light")
     watch_offer.offer(page, "train", st.session_state["test.run"], None)

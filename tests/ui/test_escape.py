@@ -70,7 +70,7 @@ def test_words_from_right_to_left_turn_nothing_around(text: str) -> None:
 
 def _page_with_an_error() -> None:
     from owi_core.errors import TextError
-    from pages._ui.frame.frame import guarded
+    from pages._ui.base.guard import guarded
 
     with guarded("zh"):
         raise TextError("no_such_code", word="$x$ **b** :red[r] <b>")

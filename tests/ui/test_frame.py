@@ -97,7 +97,7 @@ def test_switch_changes_language_and_address() -> None:
 def _failing_page() -> None:
     import streamlit as st
 
-    from pages._ui.frame.frame import guarded
+    from pages._ui.base.guard import guarded
 
     with guarded("en"):
         raise ZeroDivisionError("a secret detail")

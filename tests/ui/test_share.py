@@ -14,8 +14,8 @@ from owi_core.jobs.tasks import ENDED
 from pages._ui.base.i18n import catalog
 from pages._ui.base.links import LONGEST_LINK, Limits
 from pages._ui.draw.decimals import typed_key
+from pages._ui.draw.scan import LONGEST_CODE
 from pages._ui.frame.frame import page_entries
-from pages._ui.frame.share import LONGEST_CODE
 from pages._ui.session import jobs
 from tests.pages_under_test import calm, kept_by, opened, reopened, shared_link, told
 

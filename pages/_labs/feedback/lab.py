@@ -10,11 +10,11 @@ from pages._labs.feedback import tree as feedback_tree
 from pages._labs.feedback.form import Chosen, shown
 from pages._labs.feedback.tree import Branch, Token, Tree
 from pages._ui.base.escape import markdown_plain
+from pages._ui.base.guard import guarded
 from pages._ui.base.page import Frame
 from pages._ui.draw.components import sentence
 from pages._ui.draw.counting_button import counting_button, presses
 from pages._ui.draw.forms import select
-from pages._ui.frame.frame import guarded
 
 TREE, PLAYING, ASKED, WORDS = (
     "feedback.tree", "feedback.playing", "feedback.asked", "feedback.words"

@@ -13,12 +13,13 @@ from pages._ui.base import settings, teaching
 from pages._ui.base.entries import HOME, PageEntry, listed_entries
 from pages._ui.base.i18n import translator
 from pages._ui.base.links import LANGUAGE
+from pages._ui.base.page import Frame
 from pages._ui.draw import say
 from pages._ui.draw.badge import check_mark
 from pages._ui.draw.code import Inputs, answer_code, show_code
 from pages._ui.draw.components import clicked, looking
 from pages._ui.draw.place import SIDES, Name
-from pages._ui.frame.frame import Frame, page_link
+from pages._ui.frame.frame import page_link
 from pages._ui.session.jobs import session_jobs
 from pages._ui.session.reading import bundle_of, reading_of
 from pages._ui.session.state import held, set_kept

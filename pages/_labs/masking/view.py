@@ -9,20 +9,20 @@ import pandas as pd
 import streamlit as st
 
 from owi_core.events import StepDone
-from owi_core.experiments.faults.masks import CAUGHT_BY
+from owi_core.experiments.faults.masks import CAUGHT_BY, Seen
 from owi_core.figures import FigureText, loss_curve, pattern_matrix
 from owi_core.jobs.film import metric
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from pages._labs.masking.form import LONGEST_LINE, side_name
-from pages._labs.masking.models import Seen, changes_of, seen_by
+from pages._labs.masking.models import changes_of, seen_by
 from pages._ui.base.figure_text import figure_text
+from pages._ui.base.guard import guarded
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.components import attention_matrix
 from pages._ui.draw.forms import segments
 from pages._ui.draw.run_panel import both_losses
-from pages._ui.frame.frame import guarded
 from pages._ui.session.state import held, keep, renew, set_kept
 
 FIGURE_WIDTH = 132

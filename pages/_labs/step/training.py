@@ -10,12 +10,12 @@ from owi_core.events import Diverged, Finished, StepDone
 from owi_core.jobs.film import metric, thinned
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
+from pages._ui.base.guard import guarded
 from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.components import live_run
 from pages._ui.draw.forms import segments
 from pages._ui.draw.run_panel import runs_of
-from pages._ui.frame.frame import guarded
 from pages._ui.session.jobs import session_jobs
 
 POLL_SECONDS = 0.4

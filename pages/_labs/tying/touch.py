@@ -209,8 +209,7 @@ def _side(page: Frame, source: str, name: str, found: Touched, cell: Cell) -> No
                 delta_arrow="off",
                 width=112,
             )
-        word = words_of(source).label
-        was, now = word(found.before.answer), word(side.answer)
+        was, now = (words_of(source).label(answer) for answer in (found.before.answer, side.answer))
         told = page.t("touch.was", word=was) if was != now else page.t("touch.same")
         st.metric(page.t("touch.says"), now, told, delta_color="off", delta_arrow="off", width=112)
     same = side.head_cell == found.cell_after

@@ -6,7 +6,7 @@ Streamlit folds the presses of an ordinary button that wait for a run into one.
 import streamlit as st
 
 from pages._ui.base.mounting import mount
-from pages._ui.frame.frame import Frame
+from pages._ui.base.page import Frame
 
 MOST = 2**31  # whatever a browser may send
 

@@ -6,9 +6,9 @@ import streamlit as st
 
 from owi_core.readings import Reading
 from owi_core.record_file import saved, to_bytes
+from pages._ui.base.guard import guarded
 from pages._ui.base.page import Frame
 from pages._ui.draw.place import Name
-from pages._ui.frame.frame import guarded
 from pages._ui.session.state import keep
 
 LONGEST_NAME = 40

@@ -9,7 +9,7 @@ from owi_core.jobs.runs import Run
 from owi_core.jobs.watching import Register
 from pages._ui.base.i18n import translator
 from pages._ui.base.page import Frame
-from pages._ui.frame import share
+from pages._ui.draw.scan import scan_code, show_link
 
 # Draws a run that is under way, on the page of its teacher and on those of the class.
 Draw = Callable[[Frame, Run], None]
@@ -43,20 +43,24 @@ def offer(page: Frame, place: str, run: Run, draw: Draw | None) -> None:
         if code is None:
             st.button(
                 t("class.make"),
-                on_click=register().show,
+                on_click=_make,
                 args=(place, run, page.t.name, draw),
                 key=f"{place}.class_make",
                 type="primary",
             )
             return
-        share.show_link(common, link_to(code), key=f"{place}.class_link")
-        share.scan_code(common, link_to(code))
+        show_link(common, link_to(code), key=f"{place}.class_link")
+        scan_code(common, link_to(code))
         st.button(
             t("class.end"),
             on_click=register().end,
             args=(place, run.session),
             key=f"{place}.class_end",
         )
+
+
+def _make(place: str, run: Run, lab: str, draw: Draw | None) -> None:
+    register().show(place, run, lab, draw)
 
 
 def link_to(code: str) -> str:

@@ -9,26 +9,19 @@ by then the title stands.
 
 import gc
 import json
-import logging
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NoReturn
 
 import streamlit as st
 
-from owi_core.errors import OwiError
 from pages._ui.base import access, i18n, links, page_contents, settings, teaching
 from pages._ui.base.entries import HOME, PageEntry, listed_entries, page_entries
-from pages._ui.base.i18n import Translator, error_text, translator
+from pages._ui.base.i18n import Translator, translator
 from pages._ui.base.mounting import mount, page_style
 from pages._ui.base.page import Frame
 from pages._ui.base.theme import current_theme
 from pages._ui.frame import report, settings_check
 from pages._ui.session import state
-
-_log = logging.getLogger(__name__)
 
 
 def frame(name: str) -> Frame:
@@ -106,24 +99,6 @@ def page_link(entry: PageEntry, lang: str, label: str | None = None) -> None:
         query_params={"lang": lang, **teaching.carried()},
         width="stretch",
     )
-
-
-@contextmanager
-def guarded(lang: str) -> Iterator[None]:
-    """Turn a failure inside the block into a message; what was typed stays as it is.
-
-    An OwiError is shown as rule, value, remedy. Anything else is logged under a short number
-    and the reader is told that number, never a traceback.
-    """
-    try:
-        yield
-    except OwiError as error:
-        st.error(error_text(lang, error), icon="✋")
-    except Exception:
-        number = uuid.uuid4().hex[:6]
-        _log.exception("unexpected failure %s", number)
-        t = translator(lang, "common")
-        st.error(t.markdown("error.unexpected", number=number), icon="⚠️")
 
 
 def footer(lang: str) -> None:

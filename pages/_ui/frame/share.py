@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import segno
 import streamlit as st
 
 from owi_core.checkpoints import FILE_NAME
@@ -12,14 +11,11 @@ from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import SHAREABLE
 from pages._ui.base import links
 from pages._ui.base.links import LANGUAGE, LONGEST_TEXT, RUNS, TRAINED, Recipe
-from pages._ui.base.mounting import mount
 from pages._ui.base.page import Frame
+from pages._ui.draw.scan import scan_code, show_link
 from pages._ui.session import recipes, state
 from pages._ui.session.models import current_model, current_recipe
 from pages._ui.session.state import View, keep
-
-LONGEST_CODE = 1_200  # a code of more characters is too fine for a camera at the back of a room
-CODE_WIDTH = 380
 
 
 @dataclass(frozen=True)
@@ -143,20 +139,3 @@ def _dialog(page: Frame, view: View) -> None:
             key="owi.share_file",
         )
     scan_code(page, made.link)
-
-
-def show_link(page: Frame, link: str, *, key: str) -> None:
-    """Draw a link with a button that copies it."""
-    names = ("copy", "copied", "copy_by_hand", "link")
-    text = {name: page.t(f"share.{name}") for name in names}
-    mount("share")(key=key, data={"link": link, "text": text, "theme": page.theme})
-
-
-def scan_code(page: Frame, link: str) -> None:
-    """Draw the code to scan from the projector."""
-    if len(link) > LONGEST_CODE:
-        st.caption(page.t("share.no_code", longest=LONGEST_CODE, length=len(link)))
-        return
-    drawn = segno.make(link, error="l", micro=False).svg_inline(scale=4, light="#ffffff")
-    with st.container(horizontal_alignment="center"), st.container(width=CODE_WIDTH):
-        st.image(drawn, caption=page.t("share.code"), width="stretch")

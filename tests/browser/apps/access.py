@@ -6,11 +6,12 @@ import streamlit as st
 from owi_core.figures import NamedRow, row_bars
 from pages._ui.base.i18n import translator
 from pages._ui.base.mounting import page_style
+from pages._ui.base.page import Frame
 from pages._ui.base.theme import current_theme
 from pages._ui.draw.charts import chart
 from pages._ui.draw.components import attention_matrix, sentence
 from pages._ui.draw.head_grid import head_grid
-from pages._ui.frame.frame import Frame, language
+from pages._ui.frame.frame import language
 
 LABELS = ["苹果", "在", "它"]
 PATTERN = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.75, 0.15, 0.1]])

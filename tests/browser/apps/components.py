@@ -4,9 +4,10 @@ import numpy as np
 import streamlit as st
 
 from pages._ui.base.i18n import translator
+from pages._ui.base.page import Frame
 from pages._ui.base.theme import current_theme
 from pages._ui.draw.components import attention_matrix, live_run, sentence
-from pages._ui.frame.frame import Frame, language
+from pages._ui.frame.frame import language
 from tests.browser.apps.words import WORDS
 
 
