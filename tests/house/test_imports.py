@@ -76,3 +76,58 @@ def test_a_module_imports_only_what_stands_above_it() -> None:
         for name in module.imports(lazy=False):
             if name.startswith("owi_core") and part(name) != own:
                 assert rank[part(name)] < rank[own], f"{module.name} imports {name}"
+
+
+def room(dotted: str) -> str:
+    """Return the floor of the house that a module is on, or its lab."""
+    parts = dotted.split(".")
+    if parts[0] == "owi_core":
+        return "owi_core"
+    folder = ".".join(parts[:3])
+    if parts[:2] == ["pages", "_labs"] or folder in FLOORS:
+        return folder
+    return "pages"  # a script that is run by its own name, as the two checks in pages/_ui are
+
+
+FLOORS = [
+    "owi_core",
+    *(f"pages._ui.{name}" for name in ("base", "session", "draw", "lessons", "frame")),
+    "a lab",
+    "pages",
+]
+
+
+def floor(dotted: str) -> int:
+    """Return how high a module is: a module imports only from its own floor or from below."""
+    name = room(dotted)
+    return FLOORS.index("a lab" if name.startswith("pages._labs") else name)
+
+
+def arrows(module: Module) -> set[str]:
+    """Return the modules of this project that a module imports, also inside its functions."""
+    return {name for name in module.imports() if name.split(".")[0] in {"owi_core", "pages", "app"}}
+
+
+def test_every_folder_of_shared_page_code_is_a_floor() -> None:
+    folders = {path.parent.name for path in (ROOT / "pages" / "_ui").glob("*/__init__.py")}
+    assert {f"pages._ui.{name}" for name in folders} <= set(FLOORS)
+
+
+def test_no_module_imports_from_a_floor_above_its_own() -> None:
+    found = [
+        f"{module.name} imports {name}"
+        for module in app()
+        for name in arrows(module)
+        if floor(name) > floor(module.name)
+    ]
+    assert found == []
+
+
+def test_a_lab_imports_no_other_lab() -> None:
+    found = [
+        f"{module.name} imports {name}: move what both need to pages/_ui/draw"
+        for module in modules("pages/_labs")
+        for name in arrows(module)
+        if name.startswith("pages._labs") and room(name) != room(module.name)
+    ]
+    assert found == []
