@@ -1,11 +1,12 @@
-"""The lesson above a lab: what is told, what is asked, and what came out when it was measured.
+"""The lesson above a lab: its text, its question, and the answer that was measured.
 
-All that is to be known stands in the address: lesson, step, and what was chosen so far.
+The address holds the whole state: lesson, step, and the choices so far.
 """
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import streamlit as st
 
@@ -27,7 +28,7 @@ NOTHING = "-"
 
 @dataclass(frozen=True)
 class Course:
-    """A lesson under way: where in it, and what was chosen at each step so far."""
+    """A lesson in progress: the step, and what was chosen at each step so far."""
 
     name: str
     lesson: Lesson
@@ -37,16 +38,16 @@ class Course:
 
     @property
     def ended(self) -> bool:
-        """Whether the last step lies behind."""
+        """Whether the last step has been passed."""
         return self.at > len(self.lesson.steps)
 
     @property
     def step(self) -> Step:
-        """The step that is shown; the last one at the end."""
+        """The current step; after the end, the last one."""
         return self.lesson.steps[min(self.at, len(self.lesson.steps)) - 1]
 
     def chosen(self, at: int) -> int | None:
-        """Return which choice was made at a step, counted from 1, if it is one of its choices."""
+        """Return the choice made at step `at` (from 1); None for none, or for one that it lacks."""
         question = self.lesson.steps[at - 1].question
         mark = self.said[at - 1 : at]
         if question is None or not mark.isdigit() or int(mark) >= len(question.choices):
@@ -54,7 +55,7 @@ class Course:
         return int(mark)
 
     def saying(self, choice: int) -> "Course":
-        """Return the course with a choice made at this step."""
+        """Return the course with a choice recorded at this step."""
         padded = self.said.ljust(self.at, NOTHING)
         return replace(self, said=f"{padded[: self.at - 1]}{choice}{padded[self.at :]}")
 
@@ -66,15 +67,15 @@ class Course:
 
 
 def entrance(name: str, at: int = 1) -> dict[str, str]:
-    """Return the parameters that lead into a lesson, with what the address carries besides."""
+    """Return the parameters that open a lesson, and those of teaching mode."""
     return {links.LESSON: name, links.AT: str(at), **teaching.carried()}
 
 
 def begin(page: str, lang: str) -> Course | OwiError | None:
-    """Return the lesson that the address names, or why there is none.
+    """Return the lesson that the address names, the error that prevents it, or None.
 
-    Where the address does not lead to the step's page and view yet, the page ends here and the
-    step's begins.
+    Where the address is not the step's page and view yet, this switches to that page and does not
+    return.
     """
     asked = teaching.asked()
     if asked.lesson is None:
@@ -89,7 +90,7 @@ def begin(page: str, lang: str) -> Course | OwiError | None:
 
 
 def draw(page: Frame, found: Course | OwiError) -> None:
-    """Draw the lesson; the page ends here while a question waits for its answer."""
+    """Draw the lesson; while a question waits for its answer, the script stops here."""
     t = translator(page.lang, "lessons")
     if isinstance(found, OwiError):
         st.error(error_text(page.lang, found), icon="✋")
@@ -107,7 +108,7 @@ def draw(page: Frame, found: Course | OwiError) -> None:
 
 
 def measured(question: Question) -> Measured:
-    """Return what comes out now; OwiError for what cannot be measured."""
+    """Measure the question's answer; raise OwiError when it cannot be measured."""
     return _measured(question.measure, json.dumps(dict(question.values), ensure_ascii=False))
 
 
@@ -124,7 +125,7 @@ def _course(asked: Teaching, lang: str) -> Course:
 
 
 def _complete(course: Course, asked: Teaching) -> bool:
-    """Whether the address says where one is; what the view holds may be changed, but not absent."""
+    """Return whether the address names the step and has a view; the user may have changed it."""
     own = [name for name in st.query_params if name not in links.OWN]
     return (
         asked.at == course.at and links.AT in st.query_params and bool(own or not course.step.view)
@@ -170,7 +171,7 @@ def _reveal_button(t: Translator, course: Course, picked: int | None) -> None:
 
 
 def _verdict(t: Translator, question: Question, said: int) -> None:
-    """Say whether the prediction came true, as it was measured, and what to think of it."""
+    """Show whether the prediction agrees with the measurement, and the choice's explanation."""
     try:
         found = measured(question)
     except OwiError as error:
@@ -187,7 +188,7 @@ def _verdict(t: Translator, question: Question, said: int) -> None:
 
 
 def _ways(t: Translator, course: Course) -> None:
-    """Draw the buttons that lead on, back and out."""
+    """Draw the buttons for the next step, the step before, and leaving."""
     with st.container(horizontal=True, key="owi_lesson_ways"):
         if st.button(t("back"), disabled=course.at == 1, key="owi.lesson.back"):
             _go(course, course.at - 1)
@@ -201,8 +202,8 @@ def _ways(t: Translator, course: Course) -> None:
             st.switch_page(_file(course.step.page), query_params={links.LANGUAGE: course.lang})
 
 
-def _weight(course: Course) -> str:
-    """Return how loud the way on is: quiet while a question waits."""
+def _weight(course: Course) -> Literal["primary", "secondary"]:
+    """Return the style of "next": not the main button while a question waits."""
     open_ = course.step.question is not None and course.chosen(course.at) is None
     return "secondary" if open_ else "primary"
 
@@ -216,7 +217,7 @@ def _summary(t: Translator, course: Course) -> None:
 
 
 def _rows(t: Translator, course: Course) -> Iterator[tuple[str, str]]:
-    """Yield, for each question, whether the prediction came true, and both beside each other."""
+    """Yield for each question its mark, and a line with the prediction and the measurement."""
     for at, step in enumerate(course.lesson.steps, start=1):
         question, said = step.question, course.chosen(at)
         if question is None:
@@ -233,13 +234,13 @@ def _rows(t: Translator, course: Course) -> Iterator[tuple[str, str]]:
 
 
 def _go(course: Course, at: int) -> None:
-    """Leave this page for a step's; the address says all."""
+    """Switch to a step's page; the address carries the state."""
     there = replace(course, at=at)
     st.switch_page(_file(there.step.page), query_params=course.address(at))
 
 
 def _file(page: str) -> str:
-    """Return a page's script; a lesson's file has been checked against the same list."""
+    """Return a page's script; the lesson's file was checked against the same list."""
     files = {entry.name: entry.file for entry in page_entries("zh")}
     return files.get(page, files[HOME])
 

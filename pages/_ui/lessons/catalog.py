@@ -18,7 +18,8 @@ MOST_LISTED = 60
 def lesson(name: str, lang: str) -> Lesson:
     """Return a lesson by its name, in another language where this one has none.
 
-    Raises LessonError with file, line and reason; one that uses a hidden page is none.
+    Raises LessonError with file, line and reason.  A lesson that uses a page hidden on this server
+    counts as unknown.
     """
     found = _found(name, lang)
     if _is_hidden(found):
@@ -35,7 +36,7 @@ def _found(name: str, lang: str) -> Lesson:
 
 
 def available(lang: str) -> list[tuple[str, Lesson | LessonError]]:
-    """Return all lessons by name, in their order; a broken one as its error, last."""
+    """Return all lessons with their names, in order; broken ones as their errors, at the end."""
     files = (path for folder in _folders() for path in folder.glob("*/*.toml"))
     names = sorted({path.stem for path in files if TEACHING[LESSON].fullmatch(path.stem)})
     found: list[tuple[str, Lesson | LessonError]] = []
@@ -49,12 +50,12 @@ def available(lang: str) -> list[tuple[str, Lesson | LessonError]]:
 
 
 def page_names() -> tuple[str, ...]:
-    """Return the pages that a step may go to."""
+    """Return the names of the pages that a step may use."""
     return tuple(entry.name for entry in page_entries(LANGUAGES[0]))
 
 
 def _places(name: str, lang: str) -> list[Path]:
-    """Return where a lesson may lie: a teacher's before the app's, the asked language first."""
+    """Return the paths to try: the teacher's folder before the app's, the asked language first."""
     languages = sorted(LANGUAGES, key=lambda other: other != lang)
     return [folder / each / f"{name}.toml" for folder in _folders() for each in languages]
 
@@ -65,7 +66,7 @@ def _folders() -> list[Path]:
 
 
 def _is_hidden(found: Lesson | LessonError) -> bool:
-    """Say whether a step goes to a page that this server hides."""
+    """Return whether a step uses a page that this server hides."""
     steps = found.steps if isinstance(found, Lesson) else ()
     return any(step.page in settings.current().hidden for step in steps)
 

@@ -1,6 +1,6 @@
-"""Checks a lesson before a class sees it: `python -m pages._ui.lessons.check FILE …`.
+"""Checks a lesson before a class sees it: `python -m pages._ui.lesson_check FILE …`.
 
-Says for each question what comes out when it is measured, or the line of what is wrong.
+Prints the measured answer of each question, or the line of the first fault.
 """
 
 import sys
@@ -18,7 +18,7 @@ _models = lru_cache(shipped)
 
 
 def main(files: list[str]) -> int:
-    """Check the files and return 0 when all are sound, else 2."""
+    """Check the files and return 0 when all are valid, else 2."""
     failed = [file for file in files if not _check(Path(file))]
     return 2 if failed or not files else 0
 
@@ -31,10 +31,10 @@ def _check(path: Path) -> bool:
             asked = step.question
             if asked is not None:
                 found = measure(asked.measure, asked.values, _models)
-                stands = asked.of_outcome(found.outcome)
-                choice = t("check.none") if stands is None else asked.choices[stands].text
-                told = {"outcome": found.outcome, "number": found.number, "choice": choice}
-                print(t("check.step", at=at, measure=asked.measure, **told))
+                right = asked.of_outcome(found.outcome)
+                choice = t("check.none") if right is None else asked.choices[right].text
+                values = {"outcome": found.outcome, "number": found.number, "choice": choice}
+                print(t("check.step", at=at, measure=asked.measure, **values))
     except OwiError as error:
         print(error_text(t.lang, error), file=sys.stderr)
         return False

@@ -1,4 +1,4 @@
-"""Where lessons are found: all of them on the home page, and in a lab those that begin there."""
+"""Links to lessons: all of them on the home page, and in a lab those that begin there."""
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ IN_A_ROW = 2
 
 
 def doors(page: Frame) -> None:
-    """Draw a door for every lesson; of a broken one, where it is broken."""
+    """Draw a box for each lesson with a link; for a broken one, its error."""
     t, found = translator(page.lang, "lessons"), available(page.lang)
     if not found:
         return

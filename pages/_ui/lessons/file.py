@@ -1,7 +1,7 @@
 """A lesson read from its file: steps through the labs, each with a view, a text, a question.
 
-A lesson is one TOML per language.  What is right is never written in it: a question names a
-measure, and each choice says for which outcome it stands.
+A lesson is one TOML per language.  The right answer is never written in it: a question names a
+measure, and each choice names the outcome for which it is right.
 """
 
 import tomllib
@@ -10,28 +10,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from owi_core.errors import LessonError
 from owi_core.measures import MEASURES, Measure
+from owi_core.untrusted import MisfitError, Place, checked
 from pages._ui.base import links
-from pages._ui.lessons.lines import Lines, line_of_fault, line_of_long_name
-from pages._ui.lessons.lines import Path as Place
+from pages._ui.lessons.lines import line_of_fault, line_of_long_name
+from pages._ui.lessons.tables import (
+    LONGEST_LINE,
+    LONGEST_PROSE,
+    ChoiceTable,
+    Faults,
+    LessonTable,
+    MeasureName,
+    StepTable,
+    measure_table,
+)
 
 LESSON_VERSION = 1
-USUAL_ORDER = 100  # the shipped ones come first
 MOST_BYTES = 100_000
-MOST_STEPS, MOST_CHOICES, LEAST_CHOICES = 40, 6, 2
-LONGEST_LINE, LONGEST_PROSE, MOST_PARAMETERS = 200, 2_000, 40
+MOST_PARAMETERS = 40
 DEEPEST = 4  # dots in a parameter's name
-_NEEDS = {
-    int: "lesson_needs_int", str: "lesson_needs_str",
-    list: "lesson_needs_list", dict: "lesson_needs_dict",
-}  # fmt: skip
-NUMBERS = {name for measure in MEASURES.values() for name in measure.numbers}
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One answer that can be picked: for which outcome it stands, and what to say if it comes."""
+    """One answer: its text, the outcome for which it is right, and what to say when that comes."""
 
     text: str
     means: str
@@ -40,7 +45,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked before it is measured."""
+    """A question, asked before its answer is measured."""
 
     ask: str
     measure: str
@@ -48,13 +53,13 @@ class Question:
     choices: tuple[Choice, ...]
 
     def of_outcome(self, outcome: str) -> int | None:
-        """Return which choice stands for an outcome, None when none does."""
+        """Return the index of the choice that is right for an outcome, None when none is."""
         return next((i for i, c in enumerate(self.choices) if c.means == outcome), None)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A page in a state, as a link says it, and what is told and asked there."""
+    """A page in the state that a link describes, with a text and maybe a question."""
 
     page: str
     text: str
@@ -64,7 +69,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a file says."""
+    """The content of a file."""
 
     title: str
     about: str
@@ -73,7 +78,7 @@ class Lesson:
 
 
 def load(path: Path, pages: Sequence[str]) -> Lesson:
-    """Return the lesson in a file; pages: the names that a step may go to.
+    """Return the lesson in a file; pages: the names of the pages that a step may use.
 
     Raises LessonError with file, line and reason.
     """
@@ -102,136 +107,103 @@ def parse(data: bytes, file: str, pages: Sequence[str]) -> Lesson:
     except (ValueError, RecursionError) as error:
         line, problem = line_of_fault(str(error), text), str(error)[:LONGEST_LINE]
         raise LessonError("lesson_toml", file=file, line=line, problem=problem) from error
-    return _Reader(file, text, pages).lesson(table)
+    return _Reader(Faults(file, text), pages).lesson(table)
 
 
 class _Reader:
-    """Takes a file's tables apart; a fault is told with its line."""
+    """Turns a file's tables into a lesson; each fault is reported with its line."""
 
-    def __init__(self, file: str, text: str, pages: Sequence[str]) -> None:
-        self.file, self.text, self.pages = file, text, pages
+    def __init__(self, faults: Faults, pages: Sequence[str]) -> None:
+        self.faults, self.pages = faults, pages
 
-    def lesson(self, table: dict[str, Any]) -> Lesson:
-        self._known(table, (), ("version", "order", "title", "about", "step"))
-        version = self._value(table, (), "version", int)
-        if version != LESSON_VERSION:
-            raise self._fault("lesson_version", ("version",), found=version, known=LESSON_VERSION)
-        steps = self._tables(table, (), "step", 1, MOST_STEPS)
-        return Lesson(
-            self._line(table, (), "title"),
-            self._prose(table, (), "about"),
-            self._value(table, (), "order", int) if "order" in table else USUAL_ORDER,
-            tuple(self._step(step, ("step", i)) for i, step in enumerate(steps)),
-        )
+    def lesson(self, data: dict[str, Any]) -> Lesson:
+        # Another version may have any other keys, so the version is compared before them.
+        version = data.get("version")
+        if isinstance(version, int) and version is not True and version != LESSON_VERSION:
+            raise self.faults.at(
+                "lesson_version", ("version",), found=version, known=LESSON_VERSION
+            )
+        try:
+            table = checked(data, LessonTable)
+        except MisfitError as error:
+            raise self.faults.of(error) from error
+        steps = tuple(self._step(step, ("step", i)) for i, step in enumerate(table.step))
+        return Lesson(table.title.strip(), table.about.strip(), table.order, steps)
 
-    def _step(self, table: dict[str, Any], at: Place) -> Step:
-        self._known(table, at, ("page", "text", "view", "ask", "measure", "choice"))
-        page = self._one_of(table, at, "page", self.pages)
-        text = self._prose(table, at, "text")
-        view = self._value(table, at, "view", dict) if "view" in table else {}
-        return Step(page, text, self._view(view, (*at, "view")), self._question(table, at))
+    def _step(self, table: StepTable, at: Place) -> Step:
+        page = self._one_of(table.page, (*at, "page"), self.pages)
+        view = self._view(table.view, (*at, "view"))
+        return Step(page, table.text.strip(), view, self._question(table, at))
 
     def _view(self, table: dict[str, Any], at: Place) -> dict[str, str]:
-        """Return the link's parameters as texts, written as a link writes them."""
+        """Return the link's parameters as texts, in the form that a link has."""
         view = {}
         pairs = list(self._flat(table, at))
         if len(pairs) > MOST_PARAMETERS:
             size = {"found": len(pairs), "low": 0, "high": MOST_PARAMETERS}
-            raise self._fault("lesson_count", at, key="view", **size)
+            raise self.faults.at("lesson_count", at, key="view", **size)
         for name, value in pairs:
-            told = None
+            text = None
             if name.partition(".")[0] not in links.OWN:
-                told = links.written(value, "" if isinstance(value, str) else None)
-            if told is None or not 0 < len(told) + len(name) <= LONGEST_PROSE:
-                raise self._fault("lesson_view", (*at, *name.split(".")), key=name[:LONGEST_LINE])
-            view[name] = told
+                text = links.written(value, "" if isinstance(value, str) else None)
+            if text is None or not 0 < len(text) + len(name) <= LONGEST_PROSE:
+                place = (*at, *name.split("."))
+                raise self.faults.at("lesson_view", place, key=name[:LONGEST_LINE])
+            view[name] = text
         return view
 
     def _flat(
         self, table: dict[str, Any], at: Place, prefix: str = ""
     ) -> Iterator[tuple[str, Any]]:
-        """Yield what is in a table and in tables within: text.A = "…" makes one, as TOML has it."""
+        """Yield names and values of a table and of tables in it: TOML reads text.A = "…" as one."""
         for name, value in table.items():
             if not isinstance(value, dict):
                 yield prefix + name, value
             elif prefix.count(".") < DEEPEST:
                 yield from self._flat(value, at, f"{prefix}{name}.")
             else:
-                raise self._fault("lesson_view", at, key=name[:LONGEST_LINE])
+                raise self.faults.at("lesson_view", at, key=name[:LONGEST_LINE])
 
-    def _question(self, table: dict[str, Any], at: Place) -> Question | None:
-        if not {"ask", "measure", "choice"} & set(table):
+    def _question(self, table: StepTable, at: Place) -> Question | None:
+        parts = {"ask": table.ask, "measure": table.measure, "choice": table.choice}
+        missing = [key for key, part in parts.items() if part is None]
+        if len(missing) == len(parts):
             return None
-        ask = self._line(table, at, "ask")
-        where = (*at, "measure")
-        values = dict(self._value(table, at, "measure", dict))
-        name = self._one_of(values, where, "name", tuple(MEASURES))
-        measure = MEASURES[name]
-        self._known(values, where, ("name", *measure.needs, *measure.may))
-        for key in [*measure.needs, *(key for key in measure.may if key in values)]:
-            self._value(values, where, key, int if key in NUMBERS else str)
-        choices = self._tables(table, at, "choice", LEAST_CHOICES, MOST_CHOICES)
-        told = tuple(self._choice(c, (*at, "choice", i), measure) for i, c in enumerate(choices))
-        for i, choice in enumerate(told):
-            if choice.means in [earlier.means for earlier in told[:i]]:
-                raise self._fault("lesson_twice", (*at, "choice", i, "means"), value=choice.means)
-        del values["name"]
-        return Question(ask, name, values, told)
+        if table.ask is None or table.measure is None or table.choice is None:
+            raise self.faults.at("lesson_missing_key", at, key=missing[0])
+        name, values = self._measure(table.measure, (*at, "measure"))
+        choices = tuple(
+            self._choice(choice, (*at, "choice", i), MEASURES[name])
+            for i, choice in enumerate(table.choice)
+        )
+        for i, choice in enumerate(choices):
+            if choice.means in [earlier.means for earlier in choices[:i]]:
+                place = (*at, "choice", i, "means")
+                raise self.faults.at("lesson_twice", place, value=choice.means)
+        return Question(table.ask.strip(), name, values, choices)
 
-    def _choice(self, table: dict[str, Any], at: Place, measure: Measure) -> Choice:
-        self._known(table, at, ("text", "means", "reveal"))
-        text = self._line(table, at, "text")
+    def _measure(self, table: dict[str, Any], at: Place) -> tuple[str, dict[str, Any]]:
+        """Return a measure's name and its values; which values it has depends on the name."""
+        try:
+            name = self._one_of(checked(table, MeasureName).name, (*at, "name"), tuple(MEASURES))
+            kind = measure_table(name)
+            values = structs.asdict(checked(table, kind))
+        except MisfitError as error:
+            measure = MEASURES.get(str(table.get("name")))
+            known = ("name", *measure.needs, *measure.may) if measure else ("name",)
+            raise self.faults.of(error, at, known) from error
+        return name, {key: values[key] for key in table if key != "name"}
+
+    def _choice(self, table: ChoiceTable, at: Place, measure: Measure) -> Choice:
+        means = table.means.strip()
         if measure.outcomes:
-            means = self._one_of(table, at, "means", measure.outcomes)
-        else:
-            means = self._line(table, at, "means")
-        return Choice(text, means, self._prose(table, at, "reveal") if "reveal" in table else "")
+            means = self._one_of(means, (*at, "means"), measure.outcomes)
+        return Choice(table.text.strip(), means, (table.reveal or "").strip())
 
-    def _known(self, table: dict[str, Any], at: Place, known: Sequence[str]) -> None:
-        for key in table:
-            if key not in known:
-                raise self._fault("lesson_unknown_key", (*at, key), key=key, known=list(known))
-
-    def _one_of(self, table: dict[str, Any], at: Place, key: str, choices: Sequence[str]) -> str:
-        value = self._line(table, at, key)
+    def _one_of(self, text: str, at: Place, choices: Sequence[str]) -> str:
+        value = text.strip()
         if value not in choices:
-            raise self._fault(
-                "lesson_no_such", (*at, key), key=key, value=value, choices=list(choices)
+            raise self.faults.at(
+                "lesson_no_such", at, key=at[-1], value=value, choices=list(choices)
             )
         return value
-
-    def _line(self, table: dict[str, Any], at: Place, key: str) -> str:
-        return self._bounded(table, at, key, LONGEST_LINE)
-
-    def _prose(self, table: dict[str, Any], at: Place, key: str) -> str:
-        return self._bounded(table, at, key, LONGEST_PROSE)
-
-    def _bounded(self, table: dict[str, Any], at: Place, key: str, limit: int) -> str:
-        text = str(self._value(table, at, key, str)).strip()
-        if not 0 < len(text) <= limit:
-            raise self._fault("lesson_length", (*at, key), key=key, length=len(text), limit=limit)
-        return text
-
-    def _tables(
-        self, table: dict[str, Any], at: Place, key: str, low: int, high: int
-    ) -> list[dict[str, Any]]:
-        found = self._value(table, at, key, list)
-        if not low <= len(found) <= high:
-            raise self._fault(
-                "lesson_count", (*at, key), key=key, found=len(found), low=low, high=high
-            )
-        for i, item in enumerate(found):
-            if not isinstance(item, dict):
-                raise self._fault("lesson_needs_dict", (*at, key, i), key=key)
-        return list(found)
-
-    def _value(self, table: dict[str, Any], at: Place, key: str, kind: type) -> Any:
-        if key not in table:
-            raise self._fault("lesson_missing_key", at, key=key)
-        value = table[key]
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise self._fault(_NEEDS[kind], (*at, key), key=key)
-        return value
-
-    def _fault(self, code: str, at: Place, **values: Any) -> LessonError:
-        return LessonError(code, file=self.file, line=Lines(self.text).of(at), **values)
