@@ -1,7 +1,6 @@
-"""A session's hold on a training: what a page asks of it and reads from it."""
+"""A session's hold on a training: what a page reads of it and may ask for."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from owi_core.events import Evaluated, Event
@@ -12,7 +11,7 @@ E = TypeVar("E", bound=Event)
 
 
 class Manager(Protocol):
-    """What a run asks of the manager that made it."""
+    """The part of the manager that a run needs."""
 
     def pause(self, task: Task) -> bool: ...
 
@@ -28,37 +27,29 @@ class Manager(Protocol):
 
 
 class Run:
-    """A session's hold on a training, its own or one that others watch as well."""
+    """A session's hold on a training, its own or one that others watch as well.
+
+    What never changes is copied from the task. What changes is read from it each time, without the
+    manager's lock: each value is replaced or appended to as a whole, so that a page may see one of
+    a moment ago, but never half of one.
+    """
 
     def __init__(self, manager: Manager, task: Task, session: str, shared: bool) -> None:
-        self._manager, self._task, self._left = manager, task, False
+        self._manager = manager
+        self._left = False
+        self.task = task
         self.session = session
-        self.shared = shared
-
-    @property
-    def id(self) -> int:
-        return self._task.number
-
-    @property
-    def experiment(self) -> str:
-        return self._task.experiment
-
-    @property
-    def params(self) -> Mapping[str, Any]:
-        return self._task.params
-
-    @property
-    def folder(self) -> Path:
-        return self._task.folder
-
-    @property
-    def private(self) -> bool:
-        return self._task.private
+        self.shared = shared  # joined rather than started by this session
+        self.id = task.number
+        self.experiment = task.experiment
+        self.params: Mapping[str, Any] = task.params
+        self.folder = task.folder
+        self.private = task.private
 
     @property
     def state(self) -> State:
-        """Where it stands, for this session: a shared run that was left counts as stopped."""
-        return "stopped" if self._left else self._task.state
+        """The state for this session: a shared run that it has left counts as stopped."""
+        return "stopped" if self._left else self.task.state
 
     @property
     def under_way(self) -> bool:
@@ -67,21 +58,17 @@ class Run:
     @property
     def code(self) -> str:
         """Why it failed or was lost; empty otherwise."""
-        return self._task.code
+        return self.task.code
 
     @property
     def values(self) -> Mapping[str, Any]:
-        return self._task.values
-
-    @property
-    def skipped(self) -> int:
-        """Lines from the worker that were no events."""
-        return self._task.skipped
+        """The values that belong to `code`."""
+        return self.task.values
 
     @property
     def others(self) -> int:
-        """How many other sessions watch this very run."""
-        return len(self._task.watchers - {self.session})
+        """How many other sessions watch the same task."""
+        return len(self.task.watchers - {self.session})
 
     @property
     def held(self) -> bool:
@@ -90,8 +77,8 @@ class Run:
 
     @property
     def queue_position(self) -> int:
-        """1 for the next in turn, 0 when it is not waiting."""
-        return self._manager.queue_position(self._task)
+        """1 for the next task, 0 for one that does not wait."""
+        return self._manager.queue_position(self.task)
 
     @property
     def has_model(self) -> bool:
@@ -100,51 +87,51 @@ class Run:
     @property
     def losses(self) -> list[tuple[int, float | None]]:
         """(step, loss in nats), as many as were sent."""
-        return list(self._task.losses)
+        return list(self.task.losses)
 
     @property
     def evaluated(self) -> list[Evaluated]:
         """The measurements, in order."""
-        return list(self._task.evaluated)
+        return list(self.task.evaluated)
 
     def latest(self, kind: type[E]) -> E | None:
-        """The newest event of a kind."""
-        event = self._task.latest.get(kind)
+        """Return the newest event of a kind."""
+        event = self.task.latest.get(kind)
         return event if isinstance(event, kind) else None
 
     def events(self, since: int = 0) -> list[Event]:
-        """What was reported, from the event with that number on."""
-        return tasks.read_events(self._task.lines[since:])
+        """Return the events that were sent, from the one with that number on."""
+        return tasks.read_events(self.task.lines[since:])
 
     def history(self) -> list[Event]:
-        """All events, also those too frequent to be sent while it ran; reads a file."""
-        return tasks.history(self._task)
+        """Return all events, also those too frequent to be sent; reads a file."""
+        return tasks.history(self.task)
 
     def pause(self) -> bool:
         """Save and free the slot; False when others watch it or it is not under way."""
-        return self._manager.pause(self._task)
+        return self._manager.pause(self.task)
 
     def resume(self) -> bool:
         """Queue a paused run again."""
-        return self._manager.resume(self._task)
+        return self._manager.resume(self.task)
 
     def stop(self) -> None:
         """End it; while others watch it, only leave it."""
-        self._left = self._manager.stop(self._task, self.session)
+        self._left = self._manager.stop(self.task, self.session)
 
     def onlooker(self) -> "Onlooker":
-        """Return the same run for somebody who only looks on."""
-        return Onlooker(self._manager, self._task, "", shared=False)
+        """Return the same run for a viewer who can change nothing."""
+        return Onlooker(self._manager, self.task, "", shared=False)
 
     def wait(self, *states: State, seconds: float = 10.0) -> State:
-        """Block until it is in one of the states (any that has ended, when none is named)."""
+        """Block until it is in one of the states (any that has ended, when none is given)."""
         wanted = set(states) or ENDED
         self._manager.wait(lambda: self.state in wanted, seconds)
         return self.state
 
 
 class Onlooker(Run):
-    """A run seen by somebody without a say in it, who does not count among those who watch it."""
+    """A run seen by a viewer who can change nothing and does not count among those who watch."""
 
     @property
     def others(self) -> int:

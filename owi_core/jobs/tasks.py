@@ -1,4 +1,4 @@
-"""One training as the server knows it: its state, what it reported, where its files lie."""
+"""One training as the server knows it: its state, what it has reported, where its files are."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -38,6 +38,8 @@ _STATE_AFTER: dict[type[Event], State] = {
     Paused: "paused",
     Stopped: "stopped",
 }
+# What makes two trainings the same: their recipe, and the session that owns it ("": shared by all).
+Key = tuple[str, str]
 _ids = itertools.count(1)
 
 
@@ -47,9 +49,8 @@ class Task:
 
     experiment: str
     params: dict[str, Any]
-    key: tuple[str, str]
+    key: Key
     folder: Path
-    private: bool
     watchers: set[str]
     state: State = "queued"
     begun: bool = False
@@ -65,11 +66,27 @@ class Task:
     number: int = field(default_factory=lambda: next(_ids))
 
     def job(self, caps: Caps) -> Job:
-        """The job that a worker is sent for it."""
+        """Return the job that a worker is sent for it."""
         return Job(self.experiment, self.params, str(self.folder), self.resume, caps)
 
-    def take(self, line: str, event: Event) -> bool:
-        """Note what the worker reported; True when it was the last thing it had to say."""
+    @property
+    def owner(self) -> str:
+        """The session that alone may see a private task; empty for a shared one."""
+        return self.key[1]
+
+    @property
+    def private(self) -> bool:
+        return bool(self.owner)
+
+    def report(self, line: str, event: Event | None) -> bool:
+        """Note a line of the worker, with the event in it; return whether it was the last one."""
+        if event is None:
+            self.skipped += 1
+            return False
+        # After a stop or a breach of its limits the run has ended; later events change nothing.
+        return self.state in HAS_WORKER and self._take(line, event)
+
+    def _take(self, line: str, event: Event) -> bool:
         self.begun = True
         self.lines.append(line)
         self.latest[type(event)] = event
@@ -87,7 +104,7 @@ class Task:
         return True
 
     def fail(self, state: State, code: str, **values: Any) -> None:
-        """End it for a reason that its worker could not tell."""
+        """End it for a reason that its worker could not report."""
         self.state, self.code, self.values = state, code, values
 
     @property
@@ -97,7 +114,7 @@ class Task:
 
 
 def read_events(lines: Iterator[str] | list[str]) -> list[Event]:
-    """The events in the lines; what is none is left out."""
+    """Return the events in the lines; a line that is not an event is left out."""
     events = []
     for line in lines:
         try:
@@ -108,7 +125,7 @@ def read_events(lines: Iterator[str] | list[str]) -> list[Event]:
 
 
 def history(task: Task) -> list[Event]:
-    """Everything a run reported, steps and snapshots that were too frequent to send included."""
+    """Return all events of a run, also the steps and snapshots that were too frequent to send."""
     try:
         with open(task.folder / EVENTS_FILE, encoding="utf-8") as file:
             events = read_events(file)

@@ -40,7 +40,7 @@ def test_run_reports_its_events_and_leaves_a_folder(make: Make) -> None:
     assert run.latest(Finished) == run.events()[-1]
     assert run.losses[-1] == (4, 0.25)
     assert run.events(since=2) == run.events()[2:]
-    assert run.skipped == 0
+    assert run.task.skipped == 0
 
 
 def test_history_has_every_step_and_snapshot(make: Make) -> None:
@@ -214,7 +214,7 @@ def test_trouble_in_a_run_is_told_and_the_next_run_works(
 def test_rubbish_from_a_worker_is_skipped_and_counted(make: Make) -> None:
     run = submit(make(), trouble="chatter")
     assert run.wait() == "finished"
-    assert run.skipped == 4
+    assert run.task.skipped == 4
 
 
 def test_run_that_exceeds_its_time_fails(make: Make, gate: Path) -> None:

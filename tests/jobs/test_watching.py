@@ -3,6 +3,7 @@
 import threading
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from owi_core.events import StepDone
 from owi_core.jobs import watching
 from owi_core.jobs.manager import JobManager
 from owi_core.jobs.runs import Run
+from owi_core.jobs.tasks import Task
 from owi_core.jobs.watching import LENGTH, LETTERS, Register, plain
 from tests.jobs.conftest import Make
 from tests.jobs.test_jobs import at_gate, submit
@@ -126,7 +128,8 @@ def test_a_code_is_known_however_it_is_typed() -> None:
 @given(st.text(max_size=60))
 def test_no_text_is_a_code_by_accident_or_an_error(text: str) -> None:
     register = Register()
-    run = Run(SimpleNamespace(runs=lambda _session: [run]), None, "a", False)  # type: ignore[arg-type]
+    manager: Any = SimpleNamespace(runs=lambda _session: [run])
+    run = Run(manager, Task("fake", {}, ("", ""), Path(), set()), "a", False)
     code = shown(register, run)
     assert register.sight(code) is not None
     assert register.sight(text) is None or plain(text) == code

@@ -45,7 +45,7 @@ class Teacher:
     def begin(self, params: dict[str, object], private: bool = False) -> None:
         manager = SimpleNamespace(runs=lambda session: self.runs, queue_position=lambda task: 0)
         key = ("recipe", "teacher" if private else "")
-        self.task = Task("pronoun", params, key, self.folder, private, {"teacher"})
+        self.task = Task("pronoun", params, key, self.folder, {"teacher"})
         self.run = Run(manager, self.task, "teacher", False)  # type: ignore[arg-type]
         self.runs.append(self.run)
 
@@ -55,7 +55,7 @@ class Teacher:
     def reports(self, *events: Event) -> None:
         self.task.state = "running"
         for event in events:
-            self.task.take(to_json(event), event)
+            self.task.report(to_json(event), event)
 
     def trains(self, steps: int) -> None:
         row = [[1.0, 0.0], [0.75, 0.25]]
