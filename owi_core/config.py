@@ -16,14 +16,15 @@ PeerKind = Literal["rnn", "lstm", "gru", "cnn"]
 
 
 class _Settings:
-    """What every frozen group of settings can do: become a dictionary and come back from one."""
+    """Conversion of frozen settings to a dictionary and back."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)  # type: ignore[call-overload, no-any-return]
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the settings in `values`; raise SettingError for a name that is no setting."""
+        """Return the settings in `values`; raise SettingError for an unknown name."""
+        # Checked here, because **values would raise a TypeError that names no setting to the user.
         known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
         unknown = sorted(set(values) - known)
         if unknown:
@@ -59,6 +60,7 @@ class ModelConfig(_Settings):
     head_bias: bool = False
 
     def __post_init__(self) -> None:
+        # Upper bounds keep a model that a file or a link describes from filling the memory.
         _within("vocab_size", self.vocab_size, 1, 100_000)
         _within("n_layer", self.n_layer, 1, 6)
         _within("n_head", self.n_head, 1, 64)
@@ -75,6 +77,7 @@ class ModelConfig(_Settings):
             _one_of(name, getattr(self, name), (True, False))
         if self.d_model % self.n_head:
             raise SettingError("d_model_not_divisible", d_model=self.d_model, n_head=self.n_head)
+        # The table alternates sine and cosine: it needs as many of one as of the other.
         if self.positions == "sinusoidal" and self.d_model % 2:
             raise SettingError("d_model_odd", d_model=self.d_model)
 
@@ -87,6 +90,7 @@ class ModelConfig(_Settings):
     def n_params(self) -> int:
         """How many trained numbers a model of this shape has, without building it."""
         d, wide, V = self.d_model, self.d_mlp, self.vocab_size
+        # Each Linear has a weight and a bias; True counts as 1.
         attention = (3 + self.output_projection) * (d * d + d)
         mlp = d * wide + wide + wide * d + d
         block = attention + mlp + 2 * (2 * d)  # two norms, a scale and a shift each
@@ -97,7 +101,7 @@ class ModelConfig(_Settings):
 
 @dataclass(frozen=True)
 class PeerConfig(_Settings):
-    """The shape of a model that connects its tokens otherwise than by attention.
+    """The shape of a model that connects its tokens without attention.
 
     kernel: tokens under one convolution, the newest counted.  linear: a convolution without norm
     and activation.  Both are for `cnn` alone.
@@ -152,7 +156,7 @@ class TrainConfig(_Settings):
 
 @dataclass(frozen=True)
 class SamplingConfig(_Settings):
-    """How the next token is drawn; temperature 0 takes the likeliest, top_k 0 and top_p 1 keep all.
+    """How the next token is drawn; temperature 0 is greedy, top_k 0 and top_p 1 keep all.
 
     Source of top_p: Holtzman et al. 2020, The Curious Case of Neural Text Degeneration.
     """
@@ -176,9 +180,10 @@ _TRAIN_CHOICES = {"optimizer": Optimizer, "schedule": Schedule, "loss_on": LossO
 
 
 def _within(name: str, value: object, low: float, high: float) -> None:
-    whole = isinstance(low, int)
+    whole = isinstance(low, int)  # a bound written without a point asks for an integer
     number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-    # A NaN is no number here: every comparison with it is false.
+    # Every comparison with NaN is false, so "not low <= value" refuses it and "value < low" would
+    # let it pass.  bool is a subclass of int, and True must not pass as 1.
     if not number or not low <= value <= high:  # type: ignore[operator]
         raise SettingError("setting_out_of_range", name=name, value=value, low=low, high=high)
 

@@ -1,7 +1,7 @@
-"""The models that connect tokens otherwise: RNN, LSTM, GRU and causal convolution.
+"""The models that connect tokens without attention: RNN, LSTM, GRU and causal convolution.
 
-They are called as the Transformer is, model(ids).logits, so that one probe, one trainer and one
-clock serve all.  PyTorch's own layers.
+Their call signature is that of the Transformer, model(ids).logits, so that the same probe, trainer
+and clock work for all.  The layers are PyTorch's own.
 Shapes: B batch, T tokens, V vocabulary, W = d_model.
 """
 
@@ -33,6 +33,7 @@ class Peer(nn.Module):
         """Draw PyTorch's usual initial weights, from `rng` and not from the global generator."""
         super().__init__()
         self.config = config
+        # PyTorch's layers accept no generator: seed the global one inside a fork that restores it.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(torch.randint(2**31, (), generator=rng)))
             self.embedding = nn.Embedding(config.vocab_size, config.d_model)
@@ -44,8 +45,8 @@ class Peer(nn.Module):
     ) -> ModelOutput:
         """Return the logits (B, T, V), or (B, 1, V) at `read_at` (B,).
 
-        ids: (B, T), of any length.  Padding stands on the right, where no token before it looks:
-        `lengths` changes nothing.
+        ids: (B, T), of any length.  Padding is on the right and every layer is causal, so no real
+        token sees it: `lengths` changes nothing.
         """
         hidden = self.hidden(ids)  # (B, T, W)
         if read_at is not None:
@@ -63,11 +64,11 @@ class Peer(nn.Module):
         return None
 
     def hidden(self, ids: Tensor) -> Tensor:
-        """Return what the head reads, (B, T, W)."""
+        """Return the input of the head, (B, T, W)."""
         raise NotImplementedError
 
     def mixing(self, ids: Tensor) -> Tensor:
-        """Return the numbers that weigh one position's state against another's, in any shape."""
+        """Return the numbers that weight one position's state against another's, in any shape."""
         raise NotImplementedError
 
     def _layer(self) -> nn.Module:
@@ -75,7 +76,7 @@ class Peer(nn.Module):
 
 
 class RecurrentPeer(Peer):
-    """A chain: what is known of all words before is one vector, handed on word by word."""
+    """A chain: all earlier words are summarised in one vector, passed on from word to word."""
 
     def hidden(self, ids: Tensor) -> Tensor:
         x = self.embedding(ids)  # (B, T, W)
@@ -91,6 +92,7 @@ class RecurrentPeer(Peer):
         if self.config.kind == "rnn":
             return torch.stack([layer.get_parameter("weight_hh_l0") for layer in self.blocks])
         x = self.embedding(ids)  # (B, T, W)
+        # PyTorch does not return the gates, so they are computed again from what goes in and out.
         kept = []
         for layer in self.blocks:
             y, _ = layer(x)
@@ -118,13 +120,14 @@ class CausalConvolution(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """x and result: (B, T, W)."""
         reach = self.convolution.kernel_size[0] - 1
+        # All padding on the left: output t is then the last of the `kernel` tokens it sees.
         padded = F.pad(self.norm(x).transpose(1, 2), (reach, 0))  # (B, W, reach + T)
         moved = self.convolution(padded).transpose(1, 2)  # (B, T, W)
         return x + self.activation(moved)  # type: ignore[no-any-return]
 
 
 class ConvolutionPeer(Peer):
-    """A window: each layer passes information on over `kernel` − 1 places, and no further."""
+    """A window: each layer passes information on over at most `kernel` − 1 positions."""
 
     @property
     def receptive_field(self) -> int:
@@ -151,7 +154,7 @@ AnyModel = Peer | Transformer
 
 @dataclass(frozen=True)
 class Plan:
-    """What is alike or chosen for all kinds of models; the width is fitted to the size."""
+    """Settings of all kinds of models but the width, which is chosen to make them equally large."""
 
     vocab_size: int
     block_size: int = 64
@@ -165,7 +168,7 @@ class Plan:
 
 
 def make(kind: str, plan: Plan, width: int, rng: torch.Generator) -> AnyModel:
-    """Return a new model of a kind; ValueError for a name that is no kind."""
+    """Return a new model of a kind; ValueError for an unknown kind."""
     if kind in RECURRENT:
         layers = plan.recurrent_layers
         return RecurrentPeer(PeerConfig(kind, plan.vocab_size, layers, width), rng)  # type: ignore[arg-type]
@@ -188,22 +191,24 @@ def equal_models(kinds: Iterable[str], plan: Plan, width: int, seed: int) -> dic
 def width_for(kind: str, plan: Plan, n_params: int) -> int:
     """Return the width whose number of parameters is nearest to `n_params`.
 
-    A Transformer's is a multiple of its heads; one step in it may be some percent.
+    A Transformer's width is a multiple of its number of heads, so its size changes in steps of up
+    to several percent.
     """
     step = plan.n_head if kind in ("transformer", "bidirectional") else 1
     widths = range(_LEAST_WIDTH - _LEAST_WIDTH % -step, _LARGEST_WIDTH, step)
+    # The number of parameters rises with the width, so the nearest one is next to the crossing.
     first = bisect.bisect_left(widths, n_params, key=lambda width: _count(kind, plan, width))
     near = {widths[max(first - 1, 0)], widths[min(first, len(widths) - 1)]}
     return min(near, key=lambda width: abs(_count(kind, plan, width) - n_params))
 
 
 def rng_of(seed: int) -> torch.Generator:
-    """Return a generator of its own for each model, so that one model does not move another."""
+    """Return a new generator, so that the weights of a model do not depend on other models."""
     return torch.Generator().manual_seed(seed)
 
 
 def largest_difference(counts: Sequence[int]) -> float:
-    """Return by what share the largest model is above the smallest."""
+    """Return by what share the largest model exceeds the smallest."""
     return max(counts) / min(counts) - 1
 
 
@@ -213,12 +218,13 @@ def logits(model: AnyModel, ids: Tensor) -> Tensor:
 
 
 def logits_from_rows(model: AnyModel, rows: Tensor) -> Tensor:
-    """Return the logits (B, T, V) of embedding rows (B, T, W), one for each place.
+    """Return the logits (B, T, V) of embedding rows (B, T, W), one for each position.
 
-    The rows stand where rows of the embedding table would, before scale and positions, so that
-    equal words have gradients of their own.
+    The rows replace rows of the embedding table, before scale and positions, so that two equal
+    words have separate gradients.
     """
     B, T, _ = rows.shape
+    # The rows become the whole table and the ids count through it: word i is position i.
     places = torch.arange(B * T).view(B, T)
     table = {"embedding.weight": rows.flatten(0, 1)}
     out = torch.func.functional_call(model, table, (places,), tie_weights=False)
@@ -226,7 +232,7 @@ def logits_from_rows(model: AnyModel, rows: Tensor) -> Tensor:
 
 
 def mixing_weights(model: AnyModel, ids: Tensor) -> Tensor:
-    """Return what weighs one position against another: kernel, gate, or attention pattern."""
+    """Return what weights one position against another: kernel, gate, or attention pattern."""
     if isinstance(model, Transformer):
         pattern = model(ids, explicit=True).pattern
         assert pattern is not None
@@ -243,6 +249,7 @@ def _transformer_config(kind: str, plan: Plan, width: int) -> ModelConfig:
         d_model=width,
         d_mlp=2 * width,
         block_size=plan.block_size,
+        # Std × scale is 1 at the input: with less, the links that are learned are detours.
         embedding_scale=width**0.5,
         embedding_std=width**-0.5,
         init_std=plan.init_std or width**-0.5,
@@ -253,7 +260,7 @@ def _transformer_config(kind: str, plan: Plan, width: int) -> ModelConfig:
 
 @lru_cache(maxsize=1024)
 def _count(kind: str, plan: Plan, width: int) -> int:
-    # The positions are computed, not trained: a short block has as many parameters.
+    # Positions are computed, not trained, so a block of 1 has as many parameters and builds faster.
     short = dataclasses.replace(plan, block_size=1)
     return make(kind, short, width, torch.Generator()).n_params
 
@@ -267,6 +274,7 @@ def _keep_gate(layer: nn.Module, x: Tensor, y: Tensor) -> Tensor:
     assert isinstance(layer, nn.LSTM | nn.GRU)
     W = layer.hidden_size
     rows = slice(W, 2 * W)
+    # The first state is 0; each later one is the output of the step before.
     before = F.pad(y[:, :-1], (0, 0, 1, 0))  # (B, T, W), the state before each step
     weight_x, weight_y, bias_x, bias_y = (
         layer.get_parameter(name)[rows]

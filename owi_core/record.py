@@ -1,4 +1,4 @@
-"""An immutable NumPy snapshot of one forward pass, which checks itself.
+"""An immutable NumPy snapshot of one forward pass, with checks of its own numbers.
 
 Shapes: L layers, H heads, T_q query tokens, T_k key tokens; axes [layer, head, query_pos, key_pos].
 """
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from owi_core.errors import ModelFileError
 
 RECORD_VERSION = 1
-ROW_SUM_TOLERANCE = 1e-5
+ROW_SUM_TOLERANCE = 1e-5  # rounding in single precision stays below it
 
 Span = tuple[int, int]
 Floats = NDArray[np.float32]
@@ -21,16 +21,16 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Check:
-    """One thing a record proves about itself: what was tested, whether it held, and by how much."""
+    """A check of a record: what was tested, whether it passed, and the value measured."""
 
     code: str
     passed: bool
     value: float
 
 
-@dataclass(frozen=True, eq=False)  # arrays have no one truth of ==
+@dataclass(frozen=True, eq=False)  # == of arrays is an array, not a truth value
 class AttentionRecord:
-    """What one sentence did inside one model.
+    """The attention of one sentence in one model.
 
     scores before the softmax and pattern after it: (L, H, T_q, T_k).
     head_outputs: (L, H, T_q, d_head), what each head read, before W_O.
@@ -53,6 +53,7 @@ class AttentionRecord:
     version: int = field(default=RECORD_VERSION)
 
     def __post_init__(self) -> None:
+        # frozen=True protects the fields, not the arrays in them.
         for array in (self.scores, self.pattern, self.head_outputs, self.mask):
             array.flags.writeable = False
 
@@ -71,12 +72,15 @@ class AttentionRecord:
         return row
 
     def checks(self) -> tuple[Check, ...]:
-        """Return what the record proves: rows, forbidden side, dropout, shapes, finite numbers."""
+        """Return the checks: row sums, forbidden keys, dropout, shapes."""
+        # First, because the other checks index by these shapes.
         shape_errors = self._shape_errors()
         if shape_errors:
             return (Check("shapes_fit", False, float(shape_errors)),)
+        # The maximum, not the mean: one bad row among thousands must fail.  NaN fails as well,
+        # because every comparison with it is false.
         row_error = float(np.abs(self.pattern.sum(axis=-1) - 1).max())
-        forbidden = self.pattern[..., ~self.mask]
+        forbidden = self.pattern[..., ~self.mask]  # (L, H, number of forbidden pairs)
         leak = float(np.abs(forbidden).max()) if forbidden.size else 0.0
         return (
             Check("rows_sum_to_one", row_error <= ROW_SUM_TOLERANCE, row_error),
@@ -86,7 +90,7 @@ class AttentionRecord:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary that JSON can carry; `from_dict` gives the same record back."""
+        """Return a dictionary for JSON; `from_dict` restores the same record from it."""
         arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
         return {name: getattr(self, name) for name in _PLAIN} | arrays
 

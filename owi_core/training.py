@@ -1,7 +1,7 @@
-"""Training as an iterator of events; nothing here knows who listens.
+"""Training as an iterator of events, whatever consumes them.
 
-Step k is a pure function of (seed, k): its batch and its dropout are drawn from a generator seeded
-with both, so a run that was paused goes on exactly as if it had not been.
+What step k draws depends on (seed, k) alone: its batch and its dropout come from a generator seeded
+with both, so a paused and resumed run gives the same numbers as an uninterrupted one.
 Shapes: N samples, B batch, T tokens, V vocabulary.
 """
 
@@ -26,7 +26,7 @@ from owi_core.model import ModelOutput
 from owi_core.optimizers import optimizers_of
 
 STATE_VERSION = 1
-IGNORED = -100  # a target that costs nothing
+IGNORED = -100  # a target that adds nothing to the loss; the default of F.cross_entropy
 _STATE_TENSORS, _STATE_JSON = "state.safetensors", "state.json"
 _UNREADABLE = (
     OSError, ValueError, TypeError, LookupError, RuntimeError, safetensors.SafetensorError
@@ -34,7 +34,7 @@ _UNREADABLE = (
 
 
 class Trainable(Protocol):
-    """A module that is called as the Transformer is: it, or one of its peers."""
+    """A module with the call signature of the Transformer: it, or one of its peers."""
 
     @property
     def config(self) -> Any: ...
@@ -61,10 +61,10 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Dataset:
-    """Samples of one length, ready to be drawn.
+    """Samples of one length.
 
-    ids: (N, T).  targets: (N, T), IGNORED where nothing is asked.  lengths: (N,) real tokens.
-    read_at: (N,) the one position that is asked; then targets is (N, 1).
+    ids: (N, T).  targets: (N, T), IGNORED where no answer is expected.  lengths: (N,) real tokens.
+    read_at: (N,) the one position whose answer is expected; then targets is (N, 1).
     """
 
     ids: Tensor
@@ -92,11 +92,13 @@ def windows(ids: Tensor, block: int) -> Dataset:
 
     ids: (n,) with n > block.  Returns n − block samples; their memory is shared.
     """
+    # unfold returns views with overlapping rows: all windows cost no more memory than the text.
     return Dataset(ids[:-1].unfold(0, block, 1), ids[1:].unfold(0, block, 1))
 
 
 def loss_nats(model: Trainable, batch: Batch) -> Tensor:
     """Return the mean −log p(target) of a batch, in nats."""
+    # (B, T, V), or (B, 1, V) where the batch has read_at
     logits = model(batch.ids, lengths=batch.lengths, read_at=batch.read_at).logits
     return F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORED)
 
@@ -107,11 +109,13 @@ def lr_factor(config: TrainConfig, step: int, d_model: int) -> float:
     `noam` is d_model^−½ · min(s^−½, s · warmup^−1½) (Vaswani et al. 2017, eq. 3); the others rise
     over warmup_steps and then stay, or fall to 0 in a line or half a cosine.
     """
+    # Counted from 1, or the first step would have a rate of 0 and noam would divide by 0.
     s, warmup = step + 1, max(config.warmup_steps, 1)
     if config.schedule == "noam":
         return float(d_model**-0.5 * min(s**-0.5, s * warmup**-1.5))
     if s < warmup:
         return s / warmup
+    # + 1 in the denominator: the last step still has a rate above 0.
     done = (s - warmup) / max(config.steps - warmup + 1, 1)
     if config.schedule == "linear":
         return 1 - done
@@ -121,7 +125,7 @@ def lr_factor(config: TrainConfig, step: int, d_model: int) -> float:
 
 
 class Trainer:
-    """One model, its data and its optimizers; it stands at `step` and can be saved there."""
+    """One model, its data and its optimizers; `step` steps are done, and it can be saved there."""
 
     def __init__(self, model: Trainable, data: Dataset, config: TrainConfig) -> None:
         self.model, self.data, self.config = model, data, config
@@ -147,6 +151,7 @@ class Trainer:
                 yield Diverged(self.step, self._settings(), remedy=_remedy(self.config))
                 return
             yield self._step_done(lr, loss)
+            # The consumer of the event may have measured the model, with dropout off.
             self.model.train()
 
     @property
@@ -160,7 +165,7 @@ class Trainer:
         return sum(last) / len(last) if last else None
 
     def save_state(self, folder: Path) -> None:
-        """Write what `load_state` needs to go on from here; no pickle."""
+        """Write what `load_state` needs to continue from here; no pickle."""
         tensors = {
             f"{i}.{index}.{name}": torch.as_tensor(value).clone()
             for i, optimizer in enumerate(self._optimizers)
@@ -168,7 +173,7 @@ class Trainer:
             for name, value in values.items()
         }
         weights = {f"model.{n}": p.detach().clone() for n, p in self.model.named_parameters()}
-        # Removed first and written last: half a state is none.
+        # Removed first and written last: an interrupted write leaves no state, not half of one.
         (folder / _STATE_JSON).unlink(missing_ok=True)
         (folder / _STATE_TENSORS).write_bytes(safetensors.torch.save(tensors | weights))
         state = {
@@ -181,7 +186,7 @@ class Trainer:
         (folder / _STATE_JSON).write_text(json.dumps(state), encoding="utf-8")
 
     def load_state(self, folder: Path) -> None:
-        """Go on from a saved state; raise RunError when the folder holds none that fits."""
+        """Continue from a saved state; raise RunError when the folder has none that fits."""
         try:
             state = json.loads((folder / _STATE_JSON).read_text(encoding="utf-8"))
             tensors = safetensors.torch.load_file(folder / _STATE_TENSORS)
@@ -193,6 +198,7 @@ class Trainer:
             if len(losses) != step or step > self.config.steps:
                 raise RunError("state_unreadable", reason="step")
             self._load(tensors)
+            # Last, so that a failure before leaves the count of steps as it was.
             self.step, self.seconds, self.losses = step, float(state["seconds"]), losses
         except _UNREADABLE as error:
             raise RunError("state_unreadable", reason=type(error).__name__) from error
@@ -201,9 +207,10 @@ class Trainer:
         with torch.no_grad():
             for name, parameter in self.model.named_parameters():
                 kept = tensors.pop(f"model.{name}")
-                if kept.shape != parameter.shape:  # copy_ would broadcast
+                if kept.shape != parameter.shape:  # copy_ would broadcast a smaller tensor
                     raise ValueError(name)
                 parameter.copy_(kept)
+        # The rest belongs to the optimizers, named "optimizer.parameter.quantity" by save_state.
         states: list[dict[int, dict[str, Tensor]]] = [{} for _ in self._optimizers]
         for key, value in tensors.items():
             i, index, name = key.split(".", 2)
@@ -219,15 +226,18 @@ class Trainer:
         rng = torch.Generator().manual_seed(_seed_of_step(self.config.seed, self.step))
         lr = self.config.lr * lr_factor(self.config, self.step, self.model.config.d_model)
         rows = torch.randint(len(self.data), (self.config.batch_size,), generator=rng)
-        # Dropout draws from the global generator: lend it one that depends on the step alone.
+        # Dropout can only draw from the global generator: seed it for this step, and restore it
+        # afterwards for the caller.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(rng.initial_seed())
             loss = loss_nats(self.model, self.data.take(rows))
         loss.backward()  # type: ignore[no-untyped-call]
+        # With an infinite limit nothing is clipped, and the norm is returned all the same.
         largest = self.config.clip_norm or math.inf
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), largest)
         self.step += 1
-        # An infinite gradient would spoil the weights while the loss still looks like a number.
+        # Check before the update: an infinite gradient would destroy the weights although the loss
+        # of this step is still finite.
         value = float(loss.detach())
         if not (math.isfinite(value) and bool(torch.isfinite(norm))):
             return lr, math.nan
@@ -260,6 +270,8 @@ class Trainer:
 
 
 def _seed_of_step(seed: int, step: int) -> int:
+    # A prime above the largest number of steps: with seed + step, step 1 of seed 0 would draw the
+    # batch of step 0 of seed 1.
     return seed * 1_000_003 + step
 
 

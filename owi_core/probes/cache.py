@@ -1,4 +1,4 @@
-"""How far logits from kept keys and values lie from recomputed ones, and why the mask is needed.
+"""How far logits from cached keys and values are from recomputed ones, and why a mask is needed.
 
 Shapes: T tokens, V vocabulary.
 """
@@ -14,10 +14,11 @@ from owi_core.model import Transformer
 
 @torch.inference_mode()
 def recomputed_logits(model: Transformer, ids: Sequence[int]) -> Tensor:
-    """Return the logits after each token, (T, V), each from its whole window computed anew."""
+    """Return the logits after each token, (T, V), each computed from its whole window."""
     block, text = model.config.block_size, torch.tensor(ids)
     model.eval()
-    logits = model(text[None, :block]).logits[0]
+    # Within the block a causal model gives the logits of all prefixes in one pass.
+    logits = model(text[None, :block]).logits[0]  # (T or block, V)
     if len(ids) <= block:
         return logits  # type: ignore[no-any-return]
     windows = text[1:].unfold(0, block, 1)  # (T - block, block)
@@ -26,10 +27,10 @@ def recomputed_logits(model: Transformer, ids: Sequence[int]) -> Tensor:
 
 @torch.inference_mode()
 def cached_logits(model: Transformer, ids: Sequence[int]) -> Tensor:
-    """Return the logits after each token, (T, V), each from one new token and what was kept.
+    """Return the logits after each token, (T, V), each from one new token and the KV cache.
 
-    Past the block the oldest token is dropped and the others keep what they were: a rolling cache.
-    They keep the positions they had, and what they read of tokens that are gone.
+    Past the block the oldest token is dropped and the others stay unchanged: a rolling cache.  They
+    keep the positions they had, and what they have read from tokens that were dropped.
     """
     stepper, rows = Stepper(model.eval()), []
     for token in ids:
@@ -48,20 +49,22 @@ def relative_difference(logits: Tensor, reference: Tensor) -> Tensor:
 def past_moves(model: Transformer, ids: Sequence[int], *, masked: bool) -> float:
     """Return how far the logits of earlier tokens move when the last one is appended.
 
-    As a share of the largest |logit|.  Where they move at all nothing of them may be kept.
+    As a share of the largest |logit|.  If they move at all, none of their keys may be cached.
     """
     T = len(ids)
     everywhere = torch.ones(T, T, dtype=torch.bool)
+    # One and the same model with both masks: only the mask can make the difference.
     mask = everywhere.tril() if masked else everywhere
     text = torch.tensor([ids])
     model.eval()
     before = model(text[:, :-1], mask=mask[:-1, :-1]).logits[0]
+    # The last row is cut off: it is new, and has nothing to be compared with.
     after = model(text, mask=mask).logits[0, :-1]
     return float(relative_difference(after, before).max())
 
 
 def repeated_share(tokens: Sequence[Hashable], n: int = 4) -> float:
-    """Return the share of the runs of `n` tokens that stood in the text before.
+    """Return the share of the runs of `n` tokens that occurred earlier in the text.
 
     Source: Welleck et al. 2020, Neural Text Generation With Unlikelihood Training, seq-rep-n.
     """

@@ -1,4 +1,4 @@
-"""What each head, each perceptron and the embedding put into the stream, and into one logit.
+"""What each head, each perceptron and the embedding add to the stream, and to one logit.
 
 Shapes: L layers, H heads, T tokens, D = d_head, V vocabulary, P parts.
 Source: Elhage et al. 2021, A Mathematical Framework for Transformer Circuits (heads add up);
@@ -39,9 +39,9 @@ class SumError(NamedTuple):
 
 @dataclass(frozen=True)
 class Shares:
-    """One word's logit as a sum: a value for each part, the true logit, and how far they part.
+    """One word's logit as a sum: a value for each part, and the true logit.
 
-    The final norm stands still: its mean and spread are those of the real pass.
+    The final norm is frozen: its mean and spread are those of the real pass.
     """
 
     parts: tuple[Part, ...]
@@ -56,10 +56,10 @@ class Shares:
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """What was written into the stream at one position, part by part.
+    """What was written to the stream at one position, part by part.
 
-    written: (P, d_model); their sum is what the final norm reads.  to_logits: (P + 1, V), what each
-    part does to each logit with the norm frozen; the last line is what the norm itself adds.
+    written: (P, d_model); their sum is the input of the final norm.  to_logits: (P + 1, V), what
+    each part adds to each logit with the norm frozen; the last row is what the norm's bias adds.
     logits: (V,) of the real pass.
     """
 
@@ -80,10 +80,8 @@ class Contributions:
         return Shares(parts, self.to_logits[:, word], float(self.logits[word]))
 
     def promoted(self, part: Part, n: int) -> tuple[tuple[int, float], ...]:
-        """Return the n words that a part raises most, with how far above the mean of all words.
-
-        A constant on all logits changes no probability, so it is taken off.
-        """
+        """Return the n words that a part raises most, and how far above the mean word."""
+        # A constant added to all logits changes no probability, so the mean is subtracted.
         lifts = self.to_logits[self.parts.index(part)]
         lifts = lifts - lifts.mean()
         order = np.argsort(-lifts)[:n]
@@ -92,7 +90,7 @@ class Contributions:
 
 @dataclass(frozen=True, eq=False)
 class HeadWork:
-    """What the heads of one layer do at one query position.
+    """What the heads of one layer look at, read and write at one query position.
 
     looks: (H, T), the rows of the pattern.  values: (H, T), the length of each value vector.
     reads: (H, T), the length of what comes from each token: α · v through the head's slice of W_O.
@@ -110,7 +108,7 @@ class HeadWork:
 def sum_errors(model: Transformer, ids: Sequence[int]) -> tuple[SumError, ...]:
     """Return for each layer how far the heads' slices and the bias are from the layer's output.
 
-    The output is that of the fused path, which knows of no slices.
+    The output is that of the fused path, which computes no slices.
     """
     errors = []
     block: Any
@@ -127,8 +125,8 @@ def sum_errors(model: Transformer, ids: Sequence[int]) -> tuple[SumError, ...]:
 def contributions(model: Transformer, ids: Sequence[int], position: int) -> Contributions:
     """Return what every part wrote at `position`, and what that does to the logits.
 
-    Raises SettingError for a post-norm model: there each layer rescales all that came before, and
-    no sum is left that one frozen norm could open.
+    Raises SettingError for a post-norm model: there each layer rescales everything before it, so
+    the stream is not a sum that one frozen norm could split.
     """
     if model.config.norm != "pre":
         raise SettingError("attribution_needs_pre_norm", norm=model.config.norm)
@@ -142,6 +140,7 @@ def contributions(model: Transformer, ids: Sequence[int], position: int) -> Cont
             written.append(share)
         parts += [Part("bias", layer), Part("mlp", layer)]
         written += [_bias(block), _mlp(block, passed)[position]]
+    # In doubles: the proof is that the parts sum to the logit, and rounding would hide an error.
     stacked = torch.stack(written).double()  # (P, d_model)
     logits = model(torch.tensor([list(ids)])).logits[0, position].double()
     to_logits = _to_logits(model, stacked, passes[-1].after[position].double())
@@ -157,8 +156,9 @@ def head_work(model: Transformer, ids: Sequence[int], layer: int, position: int)
     H, D = model.config.n_head, model.config.d_head
     values = block.attention.w_v(block.attention_input(passed.before))  # (T, d_model)
     values = values.view(len(ids), H, D).transpose(0, 1)  # (H, T, D)
+    # α v is linear, so what a head writes splits by the token it comes from.
     looks = passed.attended.pattern[0, :, position]  # (H, T)
-    moved = looks[..., None] * values
+    moved = looks[..., None] * values  # (H, T, D), by source token
     through = moved if block.attention.w_o is None else _project(block, moved)
     return HeadWork(
         looks.double().numpy(),
@@ -169,7 +169,7 @@ def head_work(model: Transformer, ids: Sequence[int], layer: int, position: int)
 
 
 def _project(block: Any, moved: Tensor) -> Tensor:
-    """Send (H, T, D) through each head's slice of W_O: (H, T, d_model)."""
+    """Multiply (H, T, D) by each head's slice of W_O: (H, T, d_model)."""
     H, _, D = moved.shape
     slices = block.attention.w_o.weight.view(H * D, H, D)
     return torch.einsum("htd,mhd->htm", moved, slices)
@@ -177,7 +177,11 @@ def _project(block: Any, moved: Tensor) -> Tensor:
 
 def _to_logits(model: Transformer, written: Tensor, resid: Tensor) -> Tensor:
     """Return (P + 1, V): each part through the frozen final norm and the output head."""
+    # LayerNorm is (x − mean x) / spread · gain + bias.  Centring is linear, and with the spread
+    # held at its real value so is the rest: each part can be sent through it alone, and the bias
+    # counts as a part.
     norm, head = model.norm_final, model.lm_head
+    # LayerNorm divides by the population spread: correction 0.
     spread = (resid.var(correction=0) + norm.eps).sqrt()
     centred = written - written.mean(dim=-1, keepdim=True)
     scaled = centred / spread * norm.weight.double()  # (P, d_model)

@@ -1,6 +1,13 @@
-"""What an edge is worth: forbid it, and see how far the answer's log-probability moves.
+"""What an edge is worth: forbid it, and measure how far the answer's log-probability moves.
 
-Shapes: L layers, H heads, T tokens.  Attention is not proof; this is the test beside it.
+Attention weights show where a head looks, not whether the answer depends on it: this is the test.
+
+Two ways give the same numbers.  The general one runs the model once per edge with a mask that
+forbids it, B masks in a batch.  The short one, `_read_without`, applies where the answer is read at
+the query itself: then only that one position changes, and it is enough to carry B variants of it
+through the layers while all other positions keep what the undisturbed pass computed.
+
+Shapes: L layers, H heads, T tokens, B variants.
 """
 
 from collections.abc import Sequence
@@ -17,7 +24,7 @@ from owi_core.errors import SettingError
 from owi_core.model import Transformer
 from owi_core.probes.walk import LayerPass, walk
 
-MAX_SCORES = 4_000_000  # of one layer at a time: many heads and many tokens must fit into memory
+MAX_SCORES = 4_000_000  # of one layer at a time, so that many heads and tokens fit in memory
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,7 @@ def answer_log_probability(
 ) -> float:
     """Return log p(target) in nats, read at position `read_at`, with the edges `cut` forbidden.
 
-    Raises SettingError when a query would have nowhere left to look.
+    Raises SettingError when a query would have no key left.
     """
     mask = _mask_without(model, len(ids), cut)
     return float(_log_probabilities(model, ids, read_at, target, mask)[0])
@@ -69,7 +76,9 @@ def knock_out_row(
     passes, places = walk(model, ids), allowed.nonzero()[:, 0]
     before = _log_p(model, passes[-1].after[read_at], target)
     for layer in range(L):
-        # Nothing but the query itself has changed by the time that the answer is read from it.
+        # Does any other position change before the answer is read?  With a causal mask no: earlier
+        # positions do not see the query.  Without one they see it a layer later, and the query
+        # reads them a layer after that, so the cut must lie in one of the last two layers.
         alone = read_at == query and (model.config.mask == "causal" or layer >= L - 2)
         numbers = model.config.d_model if alone else model.config.n_head * T
         size = max(1, MAX_SCORES // (numbers * T))
@@ -92,9 +101,9 @@ def _read_without(
     keys: Tensor,
     target: int,
 ) -> Tensor:
-    """Return log p(target) read at `query` for each key that its row in `layer` goes without: (B,).
+    """Return log p(target) read at `query`, for each key removed from its row in `layer`: (B,).
 
-    keys: (B,).  The way of that one token through the layers, with all others as they were.
+    keys: (B,).  Only the token at `query` is computed; all others are as in `passes`.
     """
     allowed = model.default_mask(len(passes[0].before))[query]  # (T,)
     rows = allowed.repeat(len(keys), 1).scatter(1, keys[:, None], False)  # (B, T)
@@ -102,6 +111,7 @@ def _read_without(
     resid = passes[layer].before[query].expand(len(keys), -1)  # (B, d_model)
     for block, passed in zip(blocks, passes[layer:], strict=True):
         written = _written(block, passed.before, resid, query, rows)
+        # The edge is cut in one layer: above it the query sees everything it may see.
         resid, rows = block.after_attention(resid, written), allowed
     return _log_p(model, resid, target)
 
@@ -109,17 +119,20 @@ def _read_without(
 def _written(block: Any, before: Tensor, resid: Tensor, query: int, rows: Tensor) -> Tensor:
     """Return what the block's attention writes for B variants of one token: (B, d_model).
 
-    before: (T, d_model), the stream of all tokens.  resid: (B, d_model), that of the token at
-    `query`, which looks at itself instead.  rows: (B, T) or (T,), where it may look.
+    before: (T, d_model), the stream of all tokens.  resid: (B, d_model), the variants of the token
+    at `query`; each sees itself in place of the original.  rows: (B, T) or (T,), where it may look.
     """
     attention = block.attention
     others, own = block.attention_input(before)[None], block.attention_input(resid)[None]
     _, k, v = attention.project(others, others)  # (1, H, T, D)
     q, own_k, own_v = attention.project(own, own)  # (1, H, B, D)
+    # The B variants are treated as B queries of one sequence, whose keys are the original tokens.
     scores = attention_scores(q, k, scale=attention.scale_scores)  # (1, H, B, T)
+    # Column `query` is still the original's key: put each variant's own key there, q_b · k_b.
     itself = attention_scores(q[..., None, :], own_k[..., None, :], scale=attention.scale_scores)
     scores[..., query] = itself[..., 0, 0]
     pattern = attention_pattern(scores, rows)  # (1, H, B, T)
+    # The same for the values, without B copies of v: replace the original's value by the variant's.
     z = pattern @ v + pattern[..., query, None] * (own_v - v[:, :, query, None])  # (1, H, B, D)
     written: Tensor = attention.write(z)[0]
     return written

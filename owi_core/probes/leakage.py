@@ -1,5 +1,5 @@
-"""What a model knows when only the prefix is visible, the least loss an honest model can have, and
-how far each token's output depends on every other token.
+"""What a model knows when only the prefix is visible, the least loss a model without a leak can
+have, and how far each token's output depends on every other token.
 
 Shapes: N windows, T tokens, V vocabulary.
 """
@@ -59,17 +59,20 @@ def evaluation_loss_nats(model: Transformer, data: Dataset, n_windows: int = 64)
 def change_matrix(model: Transformer, ids: Tensor) -> Tensor:
     """Return how far the logits at t move when token s alone is exchanged: (T, T) as [t, s].
 
-    A cell is the largest |change| of any logit over N_REPLACEMENTS other tokens.  Both sides are
-    run in the same place of the same batch, so what may not depend is exactly 0, not nearly.
-    ids: (T,).  Raises TextError for less than two tokens, or a vocabulary of one.
+    A cell is the largest |change| of any logit over N_REPLACEMENTS other tokens.  Where the output
+    cannot depend on the token it is exactly 0.
+    ids: (T,).  Raises TextError for fewer than two tokens, or a vocabulary of one.
     """
     T = ids.shape[0]
     _refuse_without_two(model, T)
     model.eval()
     V = model.config.vocab_size
     rows = ids.repeat(T, 1)  # (T, T): in row s token s is exchanged
-    before = model(rows).logits
+    # The same batch without a change.  One sentence alone would not do: kernels may sum in another
+    # order for another batch size, and 1e-7 would look like a leak.
+    before = model(rows).logits  # (T, T, V)
     changes = torch.zeros(T, T)
+    # Shifts of the id from 1 to V − 1, evenly spread: never the token itself.
     for k in {1 + i * (V - 2) // (N_REPLACEMENTS - 1) for i in range(N_REPLACEMENTS)}:
         changed = rows.clone()
         changed.diagonal().copy_((ids + k) % V)
@@ -86,14 +89,16 @@ def gradient_matrix(model: Transformer, ids: Tensor) -> Tensor:
     T = ids.shape[0]
     _refuse_without_two(model, T)
     model.eval()
-    # A row of its own for each place, so that equal tokens have gradients of their own.
+    # One row for each position, so that two equal tokens have separate gradients.
     rows = model.embedding.weight.detach()[ids].requires_grad_()  # (T, d_model)
     places = torch.arange(T)[None]
     out = torch.func.functional_call(
         model, {"embedding.weight": rows}, (places,), {"explicit": True}, tie_weights=False
     )
     norms = []
-    each = torch.eye(out.logits.shape[-1])  # one gradient for each logit
+    # All V gradients of one position in one batch; of all positions at once they would need T times
+    # the memory.
+    each = torch.eye(out.logits.shape[-1])  # (V, V)
     for t in range(T):
         (gradients,) = torch.autograd.grad(
             out.logits[0, t], rows, each, retain_graph=True, is_grads_batched=True
@@ -113,17 +118,22 @@ def future_change_max(matrix: Tensor) -> float:
 
 
 def loss_floor_nats(ids: Tensor, block: int) -> float | None:
-    """Return the least mean loss on all windows of a text that sees only each window's prefix.
+    """Return the least mean loss on all windows of a text for a model that sees prefixes alone.
 
-    It is the empirical uncertainty of x_{t+1} given x_1 … x_t of the same window, in nats; below
-    it a model must have seen the future.  ids: (n,).  None when the text is too long to count.
+    It is the empirical uncertainty of x_{t+1} given x_1 … x_t of the same window, in nats; a model
+    with a lower loss must have seen the future.  ids: (n,).  None when the text is too long.
+
+    Proof: such a model gives the same distribution after equal prefixes.  Over the windows that
+    share a prefix its mean −log p is a cross-entropy, and that is least when the distribution is
+    the frequency of what follows (Gibbs' inequality); the least value is the entropy of it.
     """
     n = ids.shape[0] - block
     if n * block > MAX_FLOOR_CELLS:
         return None
     text = ids.numpy()
     base = int(text.max()) + 1
-    # Windows with one beginning are one group; a group and the next token are the next group.
+    # Windows that begin alike form a group.  Splitting each group by the next token gives the
+    # groups of the next step; a pair (group, token) becomes the single number group · base + token.
     group, size = np.zeros(n, dtype=np.int64), np.array([n])
     surprise = 0.0
     for t in range(block + 1):
@@ -131,7 +141,8 @@ def loss_floor_nats(ids: Tensor, block: int) -> float | None:
         _, first, after, count = np.unique(
             longer, return_index=True, return_inverse=True, return_counts=True
         )
-        if t > 0:  # the first token is given, not told
+        # count / size is the frequency of the token after its prefix, and it occurs count times.
+        if t > 0:  # the first token has no prefix: no model predicts it
             surprise -= float((count * np.log(count / size[group[first]])).sum())
         group, size = after, count
     return max(0.0, surprise / (n * block))
