@@ -18,8 +18,8 @@ from owi_core.figures.cost import (
 from owi_core.figures.feedback import Curve, cost_curves, shares_by_temperature
 from owi_core.figures.influence import Line, accuracy_lines, influence_map, influence_text
 from owi_core.figures.knockout import CutEdge, knockout_bars
-from owi_core.figures.labels import signed
 from owi_core.figures.matrix import pattern_matrix
+from owi_core.figures.numerals import signed
 from owi_core.figures.path import attention_path, path_edges
 from owi_core.figures.positions import position_likeness, position_table
 from owi_core.figures.rows import NamedRow, row_bars, row_difference

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from owi_core.figures.numerals import significant
 from owi_core.figures.roles import role_of
 from owi_core.figures.table import adds, axis_name, axis_title, axis_words, plain
 
@@ -91,6 +92,6 @@ def _places(where: Any, axis: Any) -> Callable[[int], str]:
         at = n if where is None else where[n]
         if isinstance(at, str):
             return plain(at)
-        return words.get(float(at), f"{float(at):.4g}")
+        return words.get(float(at), significant(float(at), 4))
 
     return place

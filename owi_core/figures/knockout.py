@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from owi_core.figures.labels import hover, signed, tick
+from owi_core.figures.labels import hover, tick
+from owi_core.figures.numerals import signed
 from owi_core.figures.rows import end_values
 from owi_core.figures.text import FigureText
 from owi_core.figures.theme import (
@@ -61,7 +62,8 @@ def knockout_bars(
         **end_values(np.abs(changes) >= np.ptp(_span(changes)) / 2, fills),
         customdata=[[_whole(cut), text.control if cut.control else text.cut] for cut in cuts],
         hovertemplate="<b>%{customdata[0]}</b> (%{customdata[1]})<br>"
-        f"{text.change} <b>%{{x:+.3f}}</b><extra></extra>",
+        f"{text.change} <b>%{{hovertext}}</b><extra></extra>",
+        hovertext=[signed(change, 3) for change in changes],
     )
     lay_out(
         figure,

@@ -41,12 +41,6 @@ def isolated(text: str) -> str:
     return _ISOLATE * (ends + 1) + text + _ISOLATE_END * (starts + ends + 1)
 
 
-def signed(value: float, digits: int = 2) -> str:
-    """Return a change with its sign, as one writes it; what rounds to nothing has none."""
-    text = f"{value:+.{digits}f}".replace("-", "−")
-    return text if any(digit in text for digit in "123456789") else f"{0:.{digits}f}"
-
-
 def width_units(label: str) -> int:
     """Return the width of a label in half-width characters: 苹果 is 4, cat is 3."""
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in label)

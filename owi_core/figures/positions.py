@@ -3,6 +3,7 @@
 import numpy as np
 import plotly.graph_objects as go
 
+from owi_core.figures.numerals import decimal
 from owi_core.figures.text import FigureText
 from owi_core.figures.theme import Theme, axis, base_figure, lay_out, palette
 
@@ -26,7 +27,7 @@ def position_likeness(
 
 def _heatmap(values: np.ndarray, theme: Theme, vertical: str, across: str) -> go.Figure:
     figure = base_figure(theme, 340)
-    hover = f"{vertical} %{{y}}<br>{across} %{{x}}<br><b>%{{z:.3f}}</b><extra></extra>"
+    hover = f"{vertical} %{{y}}<br>{across} %{{x}}<br><b>%{{hovertext}}</b><extra></extra>"
     figure.add_trace(
         go.Heatmap(
             z=values,
@@ -34,6 +35,7 @@ def _heatmap(values: np.ndarray, theme: Theme, vertical: str, across: str) -> go
             zmax=1,
             colorscale=[list(stop) for stop in palette(theme).diverging],
             colorbar={"thickness": 10, "outlinewidth": 0, "tickvals": [-1, 0, 1]},
+            hovertext=[[decimal(value, 3) for value in row] for row in values],
             hovertemplate=hover,
         )
     )

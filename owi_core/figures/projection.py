@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from owi_core.figures.labels import as_typed, signed
+from owi_core.figures.labels import as_typed
+from owi_core.figures.numerals import decimal, signed
 from owi_core.figures.rows import end_values
 from owi_core.figures.theme import (
     Theme,
@@ -79,7 +80,8 @@ def _bars(
         text=list(written),
         **end_values(np.abs(values) >= (span[1] - span[0]) / 2, fills),
         customdata=names,
-        hovertemplate=f"<b>%{{customdata}}</b><br>{unit} <b>%{{x:.3f}}</b><extra></extra>",
+        hovertext=[decimal(value, 3) for value in values],
+        hovertemplate=f"<b>%{{customdata}}</b><br>{unit} <b>%{{hovertext}}</b><extra></extra>",
     )
     lay_out(
         figure,

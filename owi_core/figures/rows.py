@@ -17,6 +17,7 @@ from owi_core.figures.labels import (
     width_units,
     word_axis,
 )
+from owi_core.figures.numerals import signed, signed_exact
 from owi_core.figures.roles import decoration, marked
 from owi_core.figures.text import FigureText
 from owi_core.figures.theme import (
@@ -112,10 +113,10 @@ def row_difference(
         y=list(range(len(pairs))),
         orientation="h",
         marker={"color": fills, "line": {"width": 0}},
-        text=["" if abs(value) < 0.005 else _signed_text(value, 2) for value in values],
+        text=["" if abs(value) < 0.005 else signed(value, 2) for value in values],
         **end_values(np.abs(values) >= limit / 2, fills),
         customdata=[
-            [_pair_hover(a_labels, b_labels, pair), _signed_text(value, 3), _where(pair, text)]
+            [_pair_hover(a_labels, b_labels, pair), signed(value, 3), _where(pair, text)]
             for pair, value in zip(pairs, values, strict=True)
         ],
         hovertemplate="<b>%{customdata[0]}</b>, %{customdata[2]}<br>"
@@ -260,7 +261,7 @@ def _weight_axis(theme: Theme, title: str) -> dict[str, Any]:
 
 def _difference_axis(theme: Theme, title: str, limit: float) -> dict[str, Any]:
     marks = [share * limit for share in (-1, -0.5, 0, 0.5, 1)]
-    ticks = {"tickvals": marks, "ticktext": [_signed_text(mark, 2) for mark in marks]}
+    ticks = {"tickvals": marks, "ticktext": [signed_exact(mark) for mark in marks]}
     return signed_axis(theme, title, range=[-1.05 * limit, 1.05 * limit], **ticks)
 
 
@@ -288,13 +289,6 @@ def _side(value: float, theme: Theme) -> str:
 def _signed(a: np.ndarray, b: np.ndarray, pair: Pair) -> float:
     i, j = pair
     return float((0 if j is None else b[j]) - (0 if i is None else a[i]))
-
-
-def _signed_text(value: float, digits: int) -> str:
-    """Return a number with its sign; a value that rounds to nothing is a plain 0."""
-    if round(value, digits) == 0:
-        return "0"
-    return f"{value:+.{digits}f}".replace("-", "−")
 
 
 def _pair_label(a_labels: Sequence[str], b_labels: Sequence[str], pair: Pair) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from owi_core.figures.labels import as_typed, tick
+from owi_core.figures.numerals import decimal
 from owi_core.figures.rows import end_values
 from owi_core.figures.theme import (
     NOTE_SIZE,
@@ -99,10 +100,11 @@ def edited_logits(
             orientation="h",
             name=name,
             marker={"color": colour, "line": {"width": 0}},
-            text=[f"{value:.2f}".replace("-", "−") for value in values],
+            text=[decimal(value) for value in values],
             textfont={"size": NOTE_SIZE},
             **end_values(np.abs(values) >= np.ptp(span) / 4, [colour] * len(words)),
-            hovertemplate=f"{name} <b>%{{x:.3f}}</b><extra></extra>",
+            hovertext=[decimal(value, 3) for value in values],
+            hovertemplate=f"{name} <b>%{{hovertext}}</b><extra></extra>",
         )
     lay_out(
         figure,

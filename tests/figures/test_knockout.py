@@ -43,4 +43,5 @@ def test_edges_are_named_as_typed_with_their_places() -> None:
     figure = knockout_bars(CUTS)
     assert figure.layout.yaxis.ticktext[1].startswith("它 → &#60;b&#62;")
     assert figure.data[0].customdata[0][0] == "它 (10) → 苹果 (3)"
-    assert "%{x:+.3f}" in figure.data[0].hovertemplate
+    assert "%{hovertext}" in figure.data[0].hovertemplate
+    assert list(figure.data[0].hovertext) == ["−6.030", "−0.020"]

@@ -15,7 +15,6 @@ from owi_core.figures.labels import (
     hover,
     isolated,
     numbered,
-    signed,
     tick,
     width_units,
     word_axis,
@@ -114,9 +113,3 @@ def test_sixty_four_columns_carry_few_numbers() -> None:
     assert ticks["ticktext"][0] == "4"
     assert ticks["ticktext"][-1] == "64"
     assert len(ticks["ticktext"]) == 16
-
-
-def test_signed_says_minus_and_gives_nothing_no_sign() -> None:
-    assert signed(-11.497) == "−11.50"
-    assert signed(0.104) == "+0.10"
-    assert signed(-0.0004) == "0.00"

@@ -21,4 +21,6 @@ def test_likeness_is_the_cosine(theme: str) -> None:
     z = position_likeness(TABLE * 3, theme=theme).data[0].z  # type: ignore[arg-type]
     np.testing.assert_allclose(np.diag(z), 1)
     assert z[0][1] == pytest.approx(0.8)
+    assert position_likeness(-TABLE * [1, -1]).data[0].hovertext[0][2] == "0.000"
+    assert position_table(-TABLE).data[0].hovertext[0][1] == "−1.000"
     assert z[0][2] == pytest.approx(0.0)

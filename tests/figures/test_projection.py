@@ -41,7 +41,8 @@ def test_names_are_shown_as_typed_on_the_axis_and_on_hover() -> None:
     (bar,) = figure.data
     assert "<b>" not in figure.layout.yaxis.ticktext[1]
     assert bar.customdata[1] == figure.layout.yaxis.ticktext[1] != ""
-    assert "nats <b>%{x:.3f}</b>" in bar.hovertemplate
+    assert "nats <b>%{hovertext}</b>" in bar.hovertemplate
+    assert list(bar.hovertext) == ["−0.030", "−5.070", "0.900"]
 
 
 @pytest.mark.parametrize("values", [[-0.01, 0.0], [0.01, 0.02], [0.0], [], [-0.4, 0.3]])

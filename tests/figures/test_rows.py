@@ -85,7 +85,7 @@ def test_the_difference_keeps_its_signs() -> None:
     by_word = {c[0]: (c[1], c[2]) for c in figure.data[0].customdata}
     assert by_word["苹果 (3)"] == ("−0.950", "只在甲")
     assert by_word["杯子 (3)"] == ("+0.950", "只在乙")
-    assert by_word["桌子 (5)"][0] == "0"
+    assert by_word["桌子 (5)"][0] == "0.000"
     assert "差" in figure.layout.xaxis.title.text
 
 
@@ -94,6 +94,12 @@ def test_the_difference_has_symmetric_limits_around_a_drawn_zero() -> None:
     low, high = figure.layout.xaxis.range
     assert low == -high
     assert figure.layout.xaxis.zeroline
+
+
+def test_ticks_of_a_fine_scale_are_not_rounded() -> None:
+    near = ROW + np.array([0.03, -0.03, 0, 0, 0, 0])
+    figure = row_difference(A, ROW, A, near)
+    assert list(figure.layout.xaxis.ticktext) == ["−0.05", "−0.025", "0", "+0.025", "+0.05"]
 
 
 def test_same_words_in_another_order_show_where_the_weight_went() -> None:

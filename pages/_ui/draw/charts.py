@@ -14,6 +14,7 @@ import streamlit as st
 
 from owi_core.figures import Figure
 from owi_core.figures.alt import figure_heard
+from owi_core.figures.numerals import significant
 from owi_core.figures.page import figure_page
 from owi_core.figures.table import csv_bytes, figure_table
 from owi_core.figures.theme import enlarged, palette
@@ -74,9 +75,9 @@ def alt_text(figure: Figure, lang: str) -> str:
             "alt.series",
             name=series.name or series.title or t("alt.values"),
             count=series.count,
-            low=f"{series.low.value:.4g}",
+            low=significant(series.low.value, 4),
             low_place=series.low.place,
-            high=f"{series.high.value:.4g}",
+            high=significant(series.high.value, 4),
             high_place=series.high.place,
         )
         for series in heard[:MOST_HEARD]
