@@ -7,48 +7,65 @@ Pages draw them with `st.plotly_chart(figure, theme=None)`: Streamlit's own them
 
 from plotly.graph_objects import Figure
 
-from owi_core.figures.cost import (
+from owi_core.figures.bars import (
+    Bar,
+    CutEdge,
+    Group,
+    amount_bars,
+    grouped_bars,
+    knockout_bars,
+    signed_bars,
+)
+from owi_core.figures.lines import (
+    Level,
+    Line,
+    Scale,
     Timed,
-    accuracy_map,
-    cost_bars,
-    paired_curves,
-    reach_panels,
+    line_chart,
+    loss_curve,
     time_by_length,
 )
-from owi_core.figures.feedback import Curve, cost_curves, shares_by_temperature
-from owi_core.figures.influence import Line, accuracy_lines, influence_map, influence_text
-from owi_core.figures.knockout import CutEdge, knockout_bars
+from owi_core.figures.maps import (
+    accuracy_map,
+    gradient_map,
+    influence_map,
+    influence_text,
+    position_likeness,
+    position_table,
+    row_over_training,
+)
 from owi_core.figures.matrix import pattern_matrix
 from owi_core.figures.numerals import signed
+from owi_core.figures.panels import reach_panels, thumbnails
 from owi_core.figures.path import attention_path, path_edges
-from owi_core.figures.positions import position_likeness, position_table
 from owi_core.figures.rows import NamedRow, row_bars, row_difference
 from owi_core.figures.text import FigureText
 from owi_core.figures.theme import Palette, Theme, enlarged, palette, palette_dict
-from owi_core.figures.thumbnails import thumbnails
-from owi_core.figures.training import loss_curve, row_over_training
 
 __all__ = [
-    "Curve",
+    "Bar",
     "CutEdge",
     "Figure",
     "FigureText",
+    "Group",
+    "Level",
     "Line",
     "NamedRow",
     "Palette",
+    "Scale",
     "Theme",
     "Timed",
-    "accuracy_lines",
     "accuracy_map",
+    "amount_bars",
     "attention_path",
-    "cost_bars",
-    "cost_curves",
     "enlarged",
+    "gradient_map",
+    "grouped_bars",
     "influence_map",
     "influence_text",
     "knockout_bars",
+    "line_chart",
     "loss_curve",
-    "paired_curves",
     "palette",
     "palette_dict",
     "path_edges",
@@ -59,8 +76,8 @@ __all__ = [
     "row_bars",
     "row_difference",
     "row_over_training",
-    "shares_by_temperature",
     "signed",
+    "signed_bars",
     "thumbnails",
     "time_by_length",
 ]

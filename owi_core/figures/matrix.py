@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from owi_core.figures.labels import column_axis, hovers, numbered, word_axis
+from owi_core.figures.labels import as_typed, column_axis, hovers, numbered, word_axis
 from owi_core.figures.roles import decoration, mark
 from owi_core.figures.text import FigureText
 from owi_core.figures.theme import (
@@ -17,6 +17,7 @@ from owi_core.figures.theme import (
     axis,
     base_figure,
     colour_at,
+    colour_stops,
     height_for,
     ink_on,
     lay_out,
@@ -54,8 +55,8 @@ def pattern_matrix(
     nothing = _cell_hover(text, text.forbidden)
     figure.add_traces(
         [
-            forbidden_cells(pattern, mask, theme, nothing, text.forbidden),
-            weight_cells(pattern, mask, theme, _cell_hover(text), text.weight),
+            forbidden_cells(pattern, mask, theme, nothing, as_typed(text.forbidden)),
+            weight_cells(pattern, mask, theme, _cell_hover(text), as_typed(text.weight)),
             _hatch(mask, theme),
             _leak_frames(pattern, mask, theme, text),
         ]
@@ -91,7 +92,7 @@ def weight_cells(
         z=np.where(mask | (pattern != 0), pattern, np.nan),
         zmin=ATTENTION_RANGE[0],
         zmax=ATTENTION_RANGE[1],
-        colorscale=[list(stop) for stop in palette(theme).ramp],
+        colorscale=colour_stops(palette(theme).ramp),
         showscale=False,
         xgap=1,
         ygap=1,
@@ -123,8 +124,9 @@ def forbidden_cells(
 
 
 def _cell_hover(text: FigureText, note: str = "") -> str:
-    value = note or f"{text.weight} <b>%{{z:.3f}}</b>"
-    return f"{text.query}: <b>%{{y}}</b><br>{text.key}: <b>%{{x}}</b><br>{value}<extra></extra>"
+    value = as_typed(note) or f"{as_typed(text.weight)} <b>%{{z:.3f}}</b>"
+    query, key = as_typed(text.query), as_typed(text.key)
+    return f"{query}: <b>%{{y}}</b><br>{key}: <b>%{{x}}</b><br>{value}<extra></extra>"
 
 
 def _hatch(mask: np.ndarray, theme: Theme) -> go.Scatter:
@@ -146,7 +148,7 @@ def _leak_frames(
     for i, j in np.argwhere(~mask & (pattern != 0)).tolist():
         xs += [j - 0.42, j + 0.42, j + 0.42, j - 0.42, j - 0.42, None]
         ys += [i - 0.42, i - 0.42, i + 0.42, i + 0.42, i - 0.42, None]
-    return _line(xs, ys, palette(theme).leak, 2.5, text.leak)
+    return _line(xs, ys, palette(theme).leak, 2.5, as_typed(text.leak))
 
 
 def _written(pattern: np.ndarray, highest: float, theme: Theme) -> go.Scatter:
@@ -204,7 +206,7 @@ def _axes(
 def _scale(text: FigureText, highest: float) -> dict[str, Any]:
     return {
         "orientation": "h",
-        "title": {"text": text.weight, "side": "top", "font": {"size": TEXT_SIZE}},
+        "title": {"text": as_typed(text.weight), "side": "top", "font": {"size": TEXT_SIZE}},
         "thickness": 8,
         "len": 0.5,
         "y": 0,

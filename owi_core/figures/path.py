@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from owi_core.figures.labels import column_axis, hover, prints_words, word_axis
+from owi_core.figures.labels import as_typed, column_axis, hover, prints_words, word_axis
 from owi_core.figures.roles import decoration
 from owi_core.figures.text import FigureText
 from owi_core.figures.theme import (
@@ -180,9 +180,9 @@ def _notes(edges: Sequence[Edge], labels: Sequence[str], text: FigureText) -> go
             ]
             for edge in edges
         ],
-        hovertemplate=f"{text.layer} %{{customdata[3]}}<br>"
+        hovertemplate=f"{as_typed(text.layer)} %{{customdata[3]}}<br>"
         "<b>%{customdata[0]} → %{customdata[1]}</b><br>"
-        f"{text.weight} <b>%{{customdata[2]:.3f}}</b><extra></extra>",
+        f"{as_typed(text.weight)} <b>%{{customdata[2]:.3f}}</b><extra></extra>",
         name="weights",
     )
 
@@ -222,7 +222,10 @@ def _axes(
         theme,
         tickmode="array",
         tickvals=list(range(n_layer + 1)),
-        ticktext=[text.input, *(f"{text.layer} {n + 1}" for n in range(n_layer))],
+        ticktext=[
+            as_typed(text.input),
+            *(f"{as_typed(text.layer)} {n + 1}" for n in range(n_layer)),
+        ],
         tickfont={"size": TEXT_SIZE},
         range=[-0.25, n_layer + 0.25],
     )
@@ -231,7 +234,7 @@ def _axes(
 
 def _threshold_note(threshold: float, text: FigureText, theme: Theme) -> dict[str, Any]:
     return {
-        "text": text.threshold.format(threshold=f"{threshold:g}"),
+        "text": as_typed(text.threshold.format(threshold=f"{threshold:g}")),
         "font": {"size": NOTE_SIZE, "color": palette(theme).muted},
         "x": 1,
         "y": 1,

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
 
+from owi_core.figures.alignment import Pair, aligned
+from owi_core.figures.bars import end_values
 from owi_core.figures.labels import (
     MAX_TICK_UNITS,
     as_typed,
@@ -27,7 +28,6 @@ from owi_core.figures.theme import (
     axis,
     base_figure,
     height_for,
-    ink_on,
     lay_out,
     line_axis,
     palette,
@@ -36,7 +36,6 @@ from owi_core.figures.theme import (
 )
 
 _PHONE_PX = 330
-Pair = tuple[int | None, int | None]
 # Limits that a difference axis may take, so that small differences stay visible and comparable.
 _LIMITS = (0.05, 0.1, 0.25, 0.5, 1.0)
 
@@ -120,7 +119,7 @@ def row_difference(
             for pair, value in zip(pairs, values, strict=True)
         ],
         hovertemplate="<b>%{customdata[0]}</b>, %{customdata[2]}<br>"
-        f"{text.difference} %{{customdata[1]}}<extra></extra>",
+        f"{as_typed(text.difference)} %{{customdata[1]}}<extra></extra>",
     )
     lay_out(
         figure,
@@ -129,38 +128,6 @@ def row_difference(
         yaxis=line_axis(theme, [_pair_label(a_labels, b_labels, pair) for pair in pairs]),
     )
     return figure
-
-
-def end_values(inside: np.ndarray, fills: Sequence[str]) -> dict[str, Any]:
-    """Return where a bar's number stands: in a long bar, in its contrasting ink, else beside it.
-
-    Beside a long bar the number would run into the words of the next panel on a phone.
-    """
-    return {
-        "textposition": ["inside" if fits else "outside" for fits in inside],
-        "insidetextanchor": "end",
-        "insidetextfont": {"color": [ink_on(fill) for fill in fills]},
-        "textangle": 0,
-        "constraintext": "none",
-        "cliponaxis": False,
-    }
-
-
-def aligned(a_labels: Sequence[str], b_labels: Sequence[str]) -> list[Pair]:
-    """Return position pairs: (i, j) for a word that both have, else (i, None) or (None, j).
-
-    Words are aligned in reading order first (difflib); of the rest, equal words that changed
-    places are paired too.  苹果 and 杯子 in one slot stay two words, each with its own weight.
-    """
-    matcher = SequenceMatcher(None, list(a_labels), list(b_labels), autojunk=False)
-    pairs: list[Pair] = []
-    for kind, a_low, a_high, b_low, b_high in matcher.get_opcodes():
-        if kind == "equal":
-            pairs += zip(range(a_low, a_high), range(b_low, b_high), strict=True)
-        else:
-            pairs += [(i, None) for i in range(a_low, a_high)]
-            pairs += [(None, j) for j in range(b_low, b_high)]
-    return _moved_words_paired(pairs, a_labels, b_labels)
 
 
 def symmetric_limit(values: np.ndarray) -> float:
@@ -173,21 +140,6 @@ def _gap(rows: Sequence[NamedRow], px: int) -> float:
     """Return the share of the width between panels: room on a phone for the next panel's words."""
     widest = max(width_units(label) for row in rows for label in row.labels)
     return min(0.3, (min(widest, MAX_TICK_UNITS) * px / 2 + 12) / _PHONE_PX)
-
-
-def _moved_words_paired(
-    pairs: Sequence[Pair], a_labels: Sequence[str], b_labels: Sequence[str]
-) -> list[Pair]:
-    waiting = [j for i, j in pairs if i is None and j is not None]
-    paired: list[Pair] = []
-    for i, j in pairs:
-        moved = next((k for k in waiting if i is not None and b_labels[k] == a_labels[i]), None)
-        if i is not None and j is None and moved is not None:
-            waiting.remove(moved)
-            paired.append((i, moved))
-        else:
-            paired.append((i, j))
-    return [(i, j) for i, j in paired if i is not None or j in waiting]
 
 
 def _row_traces(row: NamedRow, suffix: str, theme: Theme, text: FigureText) -> list[go.Bar]:
@@ -204,7 +156,8 @@ def _row_traces(row: NamedRow, suffix: str, theme: Theme, text: FigureText) -> l
         text=[f"{weight:.2f}" if weight >= 0.005 else "" for weight in weights],
         **end_values(weights >= 0.5, [getattr(colours, row.identity.lower())] * len(weights)),
         customdata=hovers(row.labels),
-        hovertemplate=f"<b>%{{customdata}}</b><br>{text.weight} %{{x:.3f}}<extra></extra>",
+        hovertemplate="<b>%{customdata}</b><br>"
+        f"{as_typed(text.weight)} %{{x:.3f}}<extra></extra>",
         **axes,
     )
     if not forbidden.any():
@@ -233,13 +186,13 @@ def _forbidden_bars(
         x=[1.0] * len(forbidden),
         meta=decoration(),
         y=forbidden,
-        name=text.forbidden,
+        name=as_typed(text.forbidden),
         marker={
             "color": "rgba(0,0,0,0)",
             "line": {"width": 0},
             "pattern": {"shape": "/", "fgcolor": colours.hatch, "size": 6, "solidity": 0.18},
         },
-        customdata=[[hover(row.labels[i], i), marks[i]] for i in forbidden],
+        customdata=[[hover(row.labels[i], i), as_typed(marks[i])] for i in forbidden],
         hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",
         **axes,
     )
@@ -309,5 +262,5 @@ def _pair_hover(a_labels: Sequence[str], b_labels: Sequence[str], pair: Pair) ->
 def _where(pair: Pair, text: FigureText) -> str:
     i, j = pair
     if i is None:
-        return text.only_b
-    return text.only_a if j is None else text.both
+        return as_typed(text.only_b)
+    return as_typed(text.only_a if j is None else text.both)

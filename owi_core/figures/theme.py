@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 import plotly.graph_objects as go
 
+from owi_core.figures.labels import as_typed
+
 Theme = Literal["light", "dark"]
 Ramp = tuple[tuple[float, str], ...]
 
@@ -117,6 +119,11 @@ def colour_at(ramp: Ramp, value: float) -> str:
     return ramp[-1][1]
 
 
+def colour_stops(ramp: Ramp) -> list[list[Any]]:
+    """Return a ramp as Plotly takes it: `[place, colour]` lists from 0 to 1."""
+    return [list(stop) for stop in ramp]
+
+
 def contrast(first: str, second: str) -> float:
     """Return the contrast of two colours, 1 to 21.  Source: WCAG 2.2, relative luminance."""
     dark, light = sorted((_luminance(first), _luminance(second)))
@@ -192,7 +199,7 @@ def axis(theme: Theme, title: str = "", **settings: Any) -> dict[str, Any]:
     colours = palette(theme)
     return {
         "title": {
-            "text": title,
+            "text": as_typed(title),
             "font": {"size": TEXT_SIZE, "color": colours.muted},
             "standoff": 10,
         },

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from owi_core.figures import FigureText, NamedRow, row_bars, row_difference
-from owi_core.figures.rows import aligned, symmetric_limit
+from owi_core.figures.alignment import aligned
+from owi_core.figures.rows import symmetric_limit
 
 A = ["小明", "把", "苹果", "放在", "桌子", "上"]
 B = ["小明", "把", "杯子", "放在", "桌子", "上"]

@@ -12,21 +12,24 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from owi_core.figures import (
-    Curve,
+    Bar,
     CutEdge,
     FigureText,
+    Group,
+    Level,
     Line,
     NamedRow,
+    Scale,
     Timed,
-    accuracy_lines,
     accuracy_map,
+    amount_bars,
     attention_path,
-    cost_bars,
-    cost_curves,
+    gradient_map,
+    grouped_bars,
     influence_map,
     knockout_bars,
+    line_chart,
     loss_curve,
-    paired_curves,
     path_edges,
     pattern_matrix,
     position_likeness,
@@ -35,15 +38,13 @@ from owi_core.figures import (
     row_bars,
     row_difference,
     row_over_training,
-    shares_by_temperature,
+    signed_bars,
     thumbnails,
     time_by_length,
 )
 from owi_core.figures.alt import figure_heard
 from owi_core.figures.page import figure_page
-from owi_core.figures.projection import NamedValue, length_bars, signed_bars
 from owi_core.figures.table import csv_bytes, figure_table
-from owi_core.figures.tying import NamedLine, edited_logits, gradient_rows, named_lines
 from tests.figures.conftest import SENTENCE, Pattern
 
 T = len(SENTENCE)
@@ -209,9 +210,9 @@ def test_cuts_give_their_changes_and_name_the_control() -> None:
     [
         (lambda: position_table(WEIGHTS), "value", WEIGHTS.ravel()),
         (lambda: position_likeness(np.eye(3)), "value", np.eye(3).ravel()),
-        (lambda: cost_bars(["a", "b"], [1 / 3, 7], x_title="t", unit="s"), "x", [1 / 3, 7]),
-        (lambda: signed_bars([NamedValue("a", -1 / 3)], "nats"), "x", [-1 / 3]),
-        (lambda: length_bars([NamedValue("a", 1 / 3)], "norm"), "x", [1 / 3]),
+        (lambda: amount_bars([Bar("a", 1 / 3), Bar("b", 7)], "t", unit="s"), "x", [1 / 3, 7]),
+        (lambda: amount_bars([Bar("a", 1 / 3)], "norm"), "x", [1 / 3]),
+        (lambda: signed_bars([Bar("a", -1 / 3)], "nats"), "x", [-1 / 3]),
         (
             lambda: accuracy_map(
                 ["a", "b"], WEIGHTS[:2], WEIGHTS[:2] > 0,
@@ -221,49 +222,38 @@ def test_cuts_give_their_changes_and_name_the_control() -> None:
             WEIGHTS[:2].ravel(),
         ),
         (
-            lambda: named_lines(
-                [NamedLine("a", list(zip(STEPS, LOSSES, strict=True)))], across="s", upward="l"
-            ),
-            "y",
-            LOSSES,
-        ),
-        (
-            lambda: edited_logits(
-                ["a"], [1 / 3], [2 / 3], [5 / 3], names=("b", "t", "u"), across="logit"
+            lambda: grouped_bars(
+                ["a"],
+                [Group("b", [1 / 3], "muted"), Group("t", [2 / 3], "a"), Group("u", [5 / 3], "b")],
+                "logit",
             ),
             "x",
             [1 / 3, 2 / 3, 5 / 3],
         ),
         (
-            lambda: paired_curves(
-                STEPS, LOSSES, LOSSES[::-1], names=("a", "b"), x_title="x", y_title="y"
+            lambda: line_chart(
+                [Line("a", list(zip(STEPS, LOSSES, strict=True))), Line("b", [(1, 1 / 7)])],
+                Scale("x"),
+                Scale("y"),
             ),
             "y",
-            LOSSES + LOSSES[::-1],
+            [*LOSSES, 1 / 7],
         ),
         (
-            lambda: time_by_length([Timed("a", BY_NUMBER)], x_title="T", y_title="ms"),
-            "y",
-            [1000 * value for value in BY_NUMBER.values()],
-        ),
-        (
-            lambda: accuracy_lines(
-                [Line("a", BY_NUMBER)], x_title="x", y_title="y", chance=1 / 3, chance_label="c"
+            lambda: line_chart(
+                [Line("a", list(BY_NUMBER.items()))],
+                Scale("x", log=True),
+                Scale("y", limits=(0, 1)),
+                names="ends",
+                levels=[Level("c", 1 / 3)],
             ),
             "y",
             [*BY_NUMBER.values(), 1 / 3],
         ),
         (
-            lambda: cost_curves(
-                Curve("a", STEPS, LOSSES), Curve("b", STEPS, LOSSES), x_title="x", y_title="y"
-            ),
+            lambda: time_by_length([Timed("a", BY_NUMBER)], x_title="T", y_title="ms"),
             "y",
-            LOSSES * 2,
-        ),
-        (
-            lambda: shares_by_temperature([Curve("a", STEPS, LOSSES)], x_title="x", y_title="y"),
-            "y",
-            LOSSES,
+            [1000 * value for value in BY_NUMBER.values()],
         ),
     ],
 )  # fmt: skip
@@ -276,9 +266,7 @@ def test_numbers_come_back_as_they_went_in(
 def test_gradient_keeps_the_rows_that_get_nothing() -> None:
     parts = np.array([[1.0, 0.0], [1 / 3, 100.0]])
     table = read_back(
-        gradient_rows(
-            ["它", "b"], ["r", "s"], parts, names=("in", "out"), across="w", scale="log10"
-        )
+        gradient_map(["它", "b"], ["r", "s"], parts, names=("in", "out"), across="w", scale="log10")
     )
     assert list(column(table, "value"))[2:] == list(np.log10(parts[1]))
     assert np.isnan(column(table, "value")[1])

@@ -9,8 +9,7 @@ import streamlit as st
 from owi_core.events import StepDone
 from owi_core.experiments.connections import NAME
 from owi_core.experiments.connections.tasks import DATA_SIZES, DATA_STEPS
-from owi_core.figures import Line, accuracy_lines
-from owi_core.figures.cost import Timed, time_by_length
+from owi_core.figures import Level, Line, Scale, Timed, line_chart, lines, time_by_length
 from owi_core.jobs.film import metric
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
@@ -24,6 +23,7 @@ from pages._ui.draw.components import Colour, live_run
 from pages._ui.draw.run_panel import latest_run, result_of, run_lab
 
 IDENTITY: Mapping[str, Colour] = {"transformer": "A", "cnn": "B"}
+LINE_COLOURS: Mapping[str, lines.Colour] = {"transformer": "a", "cnn": "b"}
 
 
 def far(page: Frame, settings: Mapping[str, Any]) -> None:
@@ -129,19 +129,19 @@ def _live(page: Frame, run: Run) -> None:
 
 
 def _lines(page: Frame, result: Result, what: str, words: str, chance: float | None = None) -> None:
-    lines = [
-        Line(name_of(page, kind), _by_number(numbers[what]), _identity(kind))
-        for kind, numbers in result["models"].items()
-    ]
-    figure = accuracy_lines(
-        lines,
-        x_title=page.t(f"{words}.x"),
-        y_title=page.t(f"{words}.y"),
-        chance=chance,
-        chance_label=page.t("far.chance"),
-        theme=page.theme,
-    )
+    curves = [_accuracy_line(page, kind, part[what]) for kind, part in result["models"].items()]
+    x = Scale(page.t(f"{words}.x"), log=True)
+    y = Scale(page.t(f"{words}.y"), limits=(-0.03, 1.06), hover_format=".3f")
+    levels = [] if chance is None else [Level(page.t("far.chance"), chance, below=True)]
+    figure = line_chart(curves, x, y, names="ends", levels=levels, theme=page.theme)
     chart(page, figure, key=f"connections.{words}")
+
+
+def _accuracy_line(page: Frame, kind: str, accuracy: Mapping[str, float]) -> Line:
+    """Return a model's accuracy by distance or number, with its last value at the line's end."""
+    points = list(_by_number(accuracy).items())
+    end = f"{points[-1][1]:.2f}" if points else ""
+    return Line(name_of(page, kind), points, LINE_COLOURS.get(kind, "muted"), end=end)
 
 
 def _paths(page: Frame, result: Result) -> pd.DataFrame:

@@ -1,6 +1,5 @@
 """What the cost page shows without any training: masks laid one on another, and memory."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,10 +39,11 @@ def reach(page: Frame) -> None:
     found = _found(chosen["tokens"], chosen["size"], chosen["n_global"], chosen["step"], causal)
     figure = reach_panels(
         found.reached,
-        [_row_title(page, kind, shares) for kind, shares in zip(KINDS, found.shares, strict=True)],
+        [page.t(f"kind.{kind}") for kind in KINDS],
         [page.t("reach.after", layer=layer + 1) for layer in range(LAYERS)],
         linked=page.t("reach.linked"),
         unlinked=page.t("reach.unlinked"),
+        row_notes=[" → ".join(f"{share:.0%}" for share in shares) for shares in found.shares],
         theme=page.theme,
         causal=causal,
     )
@@ -104,11 +104,6 @@ def _found(tokens: int, size: int, n_global: int, step: int, causal: bool) -> Fo
 @st.cache_data(max_entries=64, show_spinner=False)
 def _layers(kind: str, size: int, n_global: int, step: int, distance: int) -> int | None:
     return layers_needed(kind, Reach(size, n_global, step), distance, most=MOST_LAYERS)  # type: ignore[arg-type]
-
-
-def _row_title(page: Frame, kind: str, shares: Sequence[float]) -> str:
-    told = " → ".join(f"{share:.0%}" for share in shares)
-    return page.t("reach.row", kind=page.t(f"kind.{kind}"), shares=told)
 
 
 def _window_line(page: Frame, found: Found, tokens: int) -> str:

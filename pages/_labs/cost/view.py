@@ -1,6 +1,6 @@
 """What was measured on the cost page, part by part; sentences are chosen by the numbers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,16 @@ from owi_core.events import Evaluated
 from owi_core.experiments.cost.depth import HEADS, LAYERS, name_of
 from owi_core.experiments.cost.ranges import EXPLICIT
 from owi_core.experiments.cost.ranges import KINDS as RANGES
-from owi_core.figures import Timed, accuracy_map, cost_bars, paired_curves, time_by_length
+from owi_core.figures import (
+    Bar,
+    Line,
+    Scale,
+    Timed,
+    accuracy_map,
+    amount_bars,
+    line_chart,
+    time_by_length,
+)
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from pages._ui.base.page import Frame
@@ -93,14 +102,11 @@ def ranges(page: Frame, run: Run, result: Result) -> None:
         st.columns(2),
         strict=True,
     ):
-        figure = cost_bars(
-            [page.t(f"kind.{kind}") for kind in kinds],
-            values,
-            x_title=page.t(f"ranges.{name}"),
-            unit=unit,
-            marked=[page.t("kind.window")],
-            theme=page.theme,
-        )
+        bars = [
+            Bar(page.t(f"kind.{kind}"), value, strong=kind == "window")
+            for kind, value in zip(kinds, values, strict=True)
+        ]
+        figure = amount_bars(bars, page.t(f"ranges.{name}"), unit=unit, theme=page.theme)
         key = f"cost.ranges.{name}.{length}.{run.id}"
         with column:
             chart(page, figure, key=key)
@@ -146,28 +152,20 @@ def scale(page: Frame, run: Run, result: Result) -> None:
     spread = result["by_d_head"]
     figures = {"std": "std", "entropy": "entropy_nats", "gradient": "gradient_norm_median"}
     for (name, key), column in zip(figures.items(), st.columns(3), strict=True):
-        figure = paired_curves(
-            [int(D) for D in spread],
-            *([part[side][key] for part in spread.values()] for side in ("scaled", "unscaled")),
-            names=names,
-            x_title=page.t("scale.d_head"),
-            y_title=page.t(f"scale.{name}"),
-            logarithmic=True,
-            theme=page.theme,
-        )
+        sides = [
+            [(int(D), part[side][key]) for D, part in spread.items()]
+            for side in ("scaled", "unscaled")
+        ]
+        x, y = Scale(page.t("scale.d_head"), log=True), Scale(page.t(f"scale.{name}"))
+        figure = line_chart(_pair(names, sides), x, y, height=280, theme=page.theme)
         with column:
             chart(page, figure, key=f"cost.scale.{name}.{run.id}")
     st.markdown(_gradient_line(page, spread))
     st.markdown(f"**{page.t('scale.curves', d_head=result['d_head'])}**")
     losses = [result[side]["losses"] for side in ("scaled", "unscaled")]
-    figure = paired_curves(
-        list(range(1, len(losses[0]) + 1)),
-        *losses,
-        names=names,
-        x_title=page.t("scale.step"),
-        y_title=page.t("scale.loss"),
-        theme=page.theme,
-    )
+    x, y = Scale(page.t("scale.step")), Scale(page.t("scale.loss"), hover_format=".3f")
+    lines = _pair(names, [list(enumerate(loss, start=1)) for loss in losses])
+    figure = line_chart(lines, x, y, height=280, theme=page.theme)
     chart(page, figure, key=f"cost.scale.loss.{run.id}")
     right = {side: result[side]["accuracy"] for side in ("scaled", "unscaled")}
     st.markdown(page.t.markdown("scale.accuracy", **right))
@@ -201,6 +199,11 @@ SHOW: dict[str, Callable[[Frame, Run, Result], None]] = {
     "scale": scale,
     "depth": depth,
 }
+
+
+def _pair(names: Sequence[str], sides: Sequence[Sequence[tuple[float, float]]]) -> list[Line]:
+    (a, b), (first, second) = names, sides
+    return [Line(a, first, "a", "solid"), Line(b, second, "b", "dash")]
 
 
 def _times(page: Frame, series: list[Timed]) -> Any:

@@ -9,7 +9,7 @@ import streamlit as st
 from owi_core.corpora import character_text
 from owi_core.events import Evaluated
 from owi_core.experiments.feedback import MOVES_NOTHING, TOLERANCE, Params
-from owi_core.figures import Curve, cost_curves, shares_by_temperature
+from owi_core.figures import Line, Scale, line_chart
 from owi_core.jobs.runs import Run
 from pages._labs.feedback import models
 from pages._labs.feedback.form import shown
@@ -111,13 +111,12 @@ def _live(page: Frame, run: Run) -> None:
 def _curves(
     page: Frame, lengths: Sequence[int], full: Sequence[float], cached: Sequence[float], run: int
 ) -> None:
-    figure = cost_curves(
-        Curve(page.t("cost.full"), lengths, full),
-        Curve(page.t("cost.cached"), lengths, cached),
-        x_title=page.t("cost.x"),
-        y_title=page.t("cost.y"),
-        theme=page.theme,
-    )
+    lines = [
+        Line(page.t("cost.full"), list(zip(lengths, full, strict=True)), "b", "solid"),
+        Line(page.t("cost.cached"), list(zip(lengths, cached, strict=True)), "a", "dash"),
+    ]
+    x, y = (Scale(page.t(f"cost.{side}"), log=True) for side in ("x", "y"))
+    figure = line_chart(lines, x, y, theme=page.theme)
     chart(page, figure, key=f"feedback.curves.{run}")
 
 
@@ -141,16 +140,15 @@ def _repeats(page: Frame, result: Result, run: Run) -> None:
     """Draw how much repeats at each temperature, and print what was written."""
     st.subheader(page.t("repeats.title"), anchor=False)
     st.markdown(page.t("repeats.about", steps=result["steps_unfinished"]))
-    curves = [
-        Curve(page.t(f"repeats.{name}"), [float(t) for t in shares], list(shares.values()))
-        for name, shares in (
-            ("unfinished", result["repeated_share"]),
-            ("shipped", result["repeated_share_shipped"]),
-        )
+    unfinished, shipped = result["repeated_share"], result["repeated_share_shipped"]
+    lines = [
+        Line(page.t("repeats.unfinished"), _by_temperature(unfinished), "b", "solid"),
+        Line(page.t("repeats.shipped"), _by_temperature(shipped), "a", "dash"),
     ]
-    figure = shares_by_temperature(
-        curves, x_title=page.t("repeats.x"), y_title=page.t("repeats.y"), theme=page.theme
-    )
+    # Logits are divided by the temperature: twice as hot is the same distance everywhere.
+    x = Scale(page.t("repeats.x"), log=True)
+    y = Scale(page.t("repeats.y"), limits=(-0.03, 1.03), tick_format=".0%")
+    figure = line_chart(lines, x, y, theme=page.theme)
     chart(page, figure, key=f"feedback.repeats.{run.id}")
     for code, values in repeated_lines(result):
         st.markdown(page.t(f"repeats.{code}", **values))
@@ -159,6 +157,10 @@ def _repeats(page: Frame, result: Result, run: Run) -> None:
     for name, samples in (("unfinished", "samples"), ("shipped", "samples_shipped")):
         st.caption(page.t(f"repeats.{name}"))
         st.code(shown(result[samples][temperature]), language=None, wrap_lines=True)
+
+
+def _by_temperature(shares: Mapping[str, float]) -> list[tuple[float, float]]:
+    return [(float(temperature), share) for temperature, share in shares.items()]
 
 
 def repeated_lines(result: Result) -> list[tuple[str, dict[str, Any]]]:

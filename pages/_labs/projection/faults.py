@@ -7,7 +7,7 @@ import streamlit as st
 
 from owi_core.experiments.altered import Altered
 from owi_core.experiments.faults.residual import FAULTS
-from owi_core.figures.projection import NamedValue, signed_bars
+from owi_core.figures import Bar, signed_bars
 from owi_core.probes.ablation import IDLE_NATS
 from owi_core.readings import Reading
 from pages._labs.projection.models import Place, with_mistake
@@ -23,7 +23,7 @@ def show(page: Frame, place: Place, reading: Reading, layer: int) -> None:
     st.subheader(page.t("faults.title"), anchor=False)
     st.markdown(page.t("faults.about"))
     found = {fault: with_mistake(place, reading, fault) for fault in FAULTS}
-    bars = [NamedValue(page.t(f"fault.{f}"), changed.change_nats) for f, changed in found.items()]
+    bars = [Bar(page.t(f"fault.{f}"), changed.change_nats) for f, changed in found.items()]
     chart(
         page,
         signed_bars(bars, page.t("worth.unit"), theme=page.theme),

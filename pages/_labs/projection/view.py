@@ -7,8 +7,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from owi_core.experiments.altered import Altered, HeadEffects
-from owi_core.figures import signed
-from owi_core.figures.projection import NamedValue, signed_bars
+from owi_core.figures import Bar, signed, signed_bars
 from owi_core.probes.ablation import IDLE_NATS, Head
 from owi_core.readings import Reading
 from pages._labs.projection.form import WORDS
@@ -107,9 +106,9 @@ def worth(page: Frame, effects: HeadEffects, cut: tuple[Head, ...]) -> None:
     for layer, singles in enumerate(effects.singles):
         for head, value in enumerate(singles):
             off = (layer, head) in cut
-            bars.append(NamedValue(head_name(page, layer, head, off), float(value), off=off))
+            bars.append(Bar(head_name(page, layer, head, off), float(value), off=off))
         whole = page.t("part.layer", layer=layer + 1)
-        bars.append(NamedValue(whole, float(effects.together[layer])))
+        bars.append(Bar(whole, float(effects.together[layer])))
     chart(
         page,
         signed_bars(bars, page.t("worth.unit"), theme=page.theme),

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from owi_core.experiments.projection import SUM_TOLERANCE
-from owi_core.figures.projection import NamedValue, length_bars, signed_bars
+from owi_core.figures import Bar, amount_bars, signed_bars
 from owi_core.probes.ablation import Head
 from owi_core.probes.contributions import Contributions, HeadWork, Part, Shares, SumError
 from owi_core.readings import Reading
@@ -56,7 +56,7 @@ def lengths(page: Frame, found: Contributions, cut: tuple[Head, ...]) -> None:
     bars = _bars(page, found.parts, found.norms, cut)
     chart(
         page,
-        length_bars(bars, page.t("lengths.unit"), theme=page.theme),
+        amount_bars(bars, page.t("lengths.unit"), theme=page.theme),
         key="projection.lengths",
         scroll=True,
     )
@@ -111,11 +111,11 @@ def _top(labels: Sequence[str], values: np.ndarray) -> str:
 
 def _bars(
     page: Frame, parts: Sequence[Part], values: np.ndarray, cut: tuple[Head, ...]
-) -> list[NamedValue]:
+) -> list[Bar]:
     bars = []
     for part, value in zip(parts, values.tolist(), strict=True):
         off = (part.layer, part.head) in cut
-        bars.append(NamedValue(_name(page, part, off), value, part.kind == "head", off))
+        bars.append(Bar(_name(page, part, off), value, part.kind == "head", off))
     return bars
 
 

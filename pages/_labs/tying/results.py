@@ -9,7 +9,7 @@ import streamlit as st
 
 from owi_core.events import StepDone
 from owi_core.experiments.tying import SIDES
-from owi_core.figures.tying import NamedLine, gradient_rows, named_lines
+from owi_core.figures import Line, Scale, gradient_map, line_chart
 from owi_core.jobs.film import metric
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
@@ -115,7 +115,7 @@ def gradient(page: Frame, run: Run, result: Result) -> None:
     heads = [page.t(f"gradient.{name}") for name in names]
     st.dataframe(pd.DataFrame(table, columns=heads), hide_index=True)
     words, roles, *parts = zip(*result["gradient_rows"], strict=True)
-    figure = gradient_rows(
+    figure = gradient_map(
         words,
         [page.t(f"role.{role}") for role in roles],
         np.array(parts, dtype=float),
@@ -134,16 +134,15 @@ def wrong_ways(page: Frame, run: Run, result: Result) -> None:
         return
     st.subheader(page.t("wrong.title"), anchor=False)
     lines = [
-        NamedLine(
+        Line(
             page.t(f"way.{way['way']}"),
             list(enumerate(way["drift"])),
             *WAY_LINES[way["way"]],  # type: ignore[arg-type]
         )
         for way in result["wrong"]
     ]
-    figure = named_lines(
-        lines, across=page.t("wrong.step"), upward=page.t("wrong.drift"), theme=page.theme
-    )
+    x, y = Scale(page.t("wrong.step")), Scale(page.t("wrong.drift"))
+    figure = line_chart(lines, x, y, height=280, theme=page.theme)
     chart(page, figure, key=f"tying.wrong.{run.id}")
     st.caption(page.t("wrong.about"))
     for way in result["wrong"]:
@@ -172,7 +171,7 @@ def way_line(page: Frame, way: Mapping[str, Any]) -> str:
 
 def _settled(page: Frame, run: Run, names: tuple[str, str]) -> None:
     lines = [
-        NamedLine(
+        Line(
             f"{page.t(f'side.{name}')} · {page.t(f'result.{key}')}",
             metric(run.evaluated, f"{name}.{key}"),
             colour,  # type: ignore[arg-type]
@@ -181,9 +180,8 @@ def _settled(page: Frame, run: Run, names: tuple[str, str]) -> None:
         for name, colour in zip(names, ("a", "b"), strict=True)
         for key, dash in zip(SHARES, ("dot", "solid"), strict=True)
     ]
-    figure = named_lines(
-        lines, across=page.t("wrong.step"), upward=page.t("curves.share"), top=1.0, theme=page.theme
-    )
+    x, y = Scale(page.t("wrong.step")), Scale(page.t("curves.share"), limits=(0, 1.04))
+    figure = line_chart(lines, x, y, height=280, theme=page.theme)
     chart(page, figure, key=f"tying.shares.{run.id}")
 
 

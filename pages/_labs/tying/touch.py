@@ -7,8 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from owi_core.figures import signed
-from owi_core.figures.tying import edited_logits
+from owi_core.figures import Group, grouped_bars, signed
 from owi_core.gallery import READY_PAIRS
 from owi_core.probes.tie_touch import LIMIT, Cell, Edit, Side, Touched
 from pages._labs.tying.code import touch_code
@@ -224,13 +223,11 @@ def _digits(value: float) -> int:
 
 def _figure(page: Frame, source: str, found: Touched) -> None:
     label = words_of(source).label
-    figure = edited_logits(
-        [label(word) for word in found.words],
-        found.before.logits,
-        found.tied.logits,
-        found.untied.logits,
-        names=(page.t("touch.before"), page.t("side.tied"), page.t("side.untied")),
-        across=page.t("touch.logit"),
-        theme=page.theme,
-    )
+    groups = [
+        Group(page.t("touch.before"), found.before.logits, "muted"),
+        Group(page.t("side.tied"), found.tied.logits, "a"),
+        Group(page.t("side.untied"), found.untied.logits, "b"),
+    ]
+    words = [label(word) for word in found.words]
+    figure = grouped_bars(words, groups, page.t("touch.logit"), theme=page.theme)
     chart(page, figure, key="tying.logits")

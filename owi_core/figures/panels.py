@@ -1,4 +1,8 @@
-"""All layers and heads at a glance: one heatmap whose gutters are gaps, a row for every layer."""
+"""Many small matrices on one sheet: every layer and head, or every kind and layer.
+
+One heatmap whose gutters are gaps: a subplot for each panel would take a browser several times as
+long.  Ticks at every cell are not printed; the hover box and the table read panel and word there.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,13 +10,15 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from owi_core.figures.labels import hovers
+from owi_core.figures.labels import as_typed, hovers
 from owi_core.figures.matrix import check_shapes, forbidden_cells, weight_cells
+from owi_core.figures.roles import decoration
 from owi_core.figures.text import FigureText
 from owi_core.figures.theme import TEXT_SIZE, Theme, axis, base_figure, lay_out, palette
 
 _SHEET_PX, _LARGEST_PANEL_PX = 900, 150
 _LEAST_HEADS = 4
+_LEAST_GUTTER = 4  # cells; the title of a row of panels is in the gutter above it
 
 
 def thumbnails(
@@ -57,6 +63,43 @@ def thumbnails(
     return figure
 
 
+def reach_panels(
+    reached: np.ndarray,
+    row_titles: Sequence[str],
+    column_titles: Sequence[str],
+    *,
+    linked: str,
+    unlinked: str,
+    row_notes: Sequence[str] = (),
+    theme: Theme = "light",
+    causal: bool = True,
+) -> go.Figure:
+    """Return a panel for every kind (rows) after every layer (columns), query down, key across.
+
+    reached: (K, L, T, T) bool.  linked, unlinked: words on hover.  row_notes: printed behind each
+    row's title.  causal: the future, which no kind may see, is drawn as forbidden.
+    """
+    K, _, T, _ = reached.shape
+    gutter = max(_LEAST_GUTTER, 2 * gutter_cells(T))
+    sheet = tiled(reached.astype(float), gutter)
+    height, width = sheet.shape
+    figure = base_figure(theme, 40 + 124 * K)
+    figure.add_traces(
+        [_links(sheet, linked, unlinked, theme), _future(reached, causal, gutter, theme)]
+    )
+    lay_out(
+        figure,
+        xaxis=axis(theme, **_unprinted(column_titles, T, gutter), range=[-0.5, width - 0.5]),
+        yaxis=axis(theme, **_unprinted(row_titles, T, gutter), range=[height - 0.5, -gutter - 0.5]),
+        margin={"l": 4, "r": 4, "t": 30, "b": 4},
+        annotations=[
+            *_row_titles(row_titles, row_notes, T + gutter, theme),
+            *_column_titles(column_titles, T, gutter, theme),
+        ],
+    )
+    return figure
+
+
 def gutter_cells(n_tokens: int) -> int:
     """Return the width of a gutter in cells: about an eighth of a panel, at least one cell."""
     return max(1, round(n_tokens / 8))
@@ -76,16 +119,16 @@ def tiled(panels: np.ndarray, gutter: int) -> np.ndarray:
 
 
 def _weights(sheet: np.ndarray, theme: Theme, text: FigureText) -> go.Heatmap:
-    hover = _cell_hover(f"{text.weight} <b>%{{z:.3f}}</b>")
-    cells = weight_cells(sheet, np.isfinite(sheet), theme, hover, text.weight)
+    hover = _cell_hover(f"{as_typed(text.weight)} <b>%{{z:.3f}}</b>")
+    cells = weight_cells(sheet, np.isfinite(sheet), theme, hover, as_typed(text.weight))
     return cells.update(xgap=0, ygap=0)
 
 
 def _forbidden(hidden: np.ndarray, theme: Theme, text: FigureText) -> go.Heatmap:
     # Gutters must stay empty: only cells that exist and hold exactly 0 are marked.
     nowhere = np.where(hidden == 0, 0.0, 1.0)
-    hover = _cell_hover(text.forbidden)
-    cells = forbidden_cells(nowhere, nowhere != 0, theme, hover, text.forbidden)
+    hover = _cell_hover(as_typed(text.forbidden))
+    cells = forbidden_cells(nowhere, nowhere != 0, theme, hover, as_typed(text.forbidden))
     return cells.update(xgap=0, ygap=0)
 
 
@@ -100,7 +143,9 @@ def _lines(name: str, n_panel: int, labels: Sequence[str], gutter: int) -> dict[
     return {
         "tickmode": "array",
         "tickvals": [p * step + i for p in range(n_panel) for i in range(len(labels))],
-        "ticktext": [f"{name} {p + 1} · {word}" for p in range(n_panel) for word in words],
+        "ticktext": [
+            f"{as_typed(name)} {p + 1} · {word}" for p in range(n_panel) for word in words
+        ],
         "showticklabels": False,
     }
 
@@ -117,7 +162,7 @@ def _titles(
     n_layer, n_head, n_query, n_key = shape
     common = {"showarrow": False, "font": {"size": TEXT_SIZE, "color": palette(theme).muted}}
     # More heads have no room for the word on a phone: it stands once, as the axis title.
-    name = f"{text.head} " if n_head <= _LEAST_HEADS else ""
+    name = f"{as_typed(text.head)} " if n_head <= _LEAST_HEADS else ""
     heads = [
         common
         | {"text": f"{name}{head + 1}", "x": head * (n_key + gutter) + (n_key - 1) / 2}
@@ -126,7 +171,10 @@ def _titles(
     ]
     layers = [
         common
-        | {"text": f"{text.layer} {layer + 1}", "y": layer * (n_query + gutter) + (n_query - 1) / 2}
+        | {
+            "text": f"{as_typed(text.layer)} {layer + 1}",
+            "y": layer * (n_query + gutter) + (n_query - 1) / 2,
+        }
         | {"x": 0, "xref": "paper", "xanchor": "right", "xshift": -8}
         for layer in range(n_layer)
     ]
@@ -147,3 +195,80 @@ def _frame(
         "line": {"color": palette(theme).ink, "width": 2.5},
         "fillcolor": "rgba(0,0,0,0)",
     }
+
+
+def _links(sheet: np.ndarray, linked: str, unlinked: str, theme: Theme) -> go.Heatmap:
+    ramp = palette(theme).ramp
+    return go.Heatmap(
+        z=sheet,
+        zmin=0,
+        zmax=1,
+        colorscale=[[0, ramp[0][1]], [1, ramp[3][1]]],
+        showscale=False,
+        customdata=np.where(sheet == 1, as_typed(linked), as_typed(unlinked)),
+        hovertemplate="%{customdata}<extra></extra>",
+        hoverongaps=False,
+    )
+
+
+def _future(reached: np.ndarray, causal: bool, gutter: int, theme: Theme) -> go.Heatmap:
+    """Return grey over every later key that is not linked, in all panels; a leak stays visible."""
+    T = reached.shape[-1]
+    future = np.broadcast_to(~np.tri(T, dtype=bool) & causal, reached.shape)
+    grey = palette(theme).forbidden
+    return go.Heatmap(
+        z=tiled(np.where(future & ~reached, 1.0, np.nan), gutter),
+        colorscale=[[0, grey], [1, grey]],
+        showscale=False,
+        hoverinfo="skip",
+        meta=decoration(),
+    )
+
+
+def _unprinted(titles: Sequence[str], T: int, gutter: int) -> dict[str, Any]:
+    """Return unprinted ticks at every cell, which give its panel and its place in the sentence."""
+    return {
+        "showticklabels": False,
+        "tickmode": "array",
+        "tickvals": [p * (T + gutter) + i for p in range(len(titles)) for i in range(T)],
+        "ticktext": [f"{as_typed(title)} ({i + 1})" for title in titles for i in range(T)],
+    }
+
+
+def _row_titles(
+    titles: Sequence[str], notes: Sequence[str], step: int, theme: Theme
+) -> list[dict[str, Any]]:
+    texts = [as_typed(title) for title in titles]
+    if notes:
+        texts = [f"<b>{text}</b>  {as_typed(n)}" for text, n in zip(texts, notes, strict=True)]
+    return [
+        {
+            "x": 0,
+            "xref": "paper",
+            "xanchor": "left",
+            "y": row * step - 0.5,
+            "yanchor": "bottom",
+            "text": text,
+            "showarrow": False,
+            "align": "left",
+            "font": {"size": TEXT_SIZE, "color": palette(theme).ink},
+        }
+        for row, text in enumerate(texts)
+    ]
+
+
+def _column_titles(
+    titles: Sequence[str], T: int, gutter: int, theme: Theme
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "x": column * (T + gutter) + (T - 1) / 2,
+            "y": 1,
+            "yref": "paper",
+            "yanchor": "bottom",
+            "text": as_typed(title),
+            "showarrow": False,
+            "font": {"size": TEXT_SIZE, "color": palette(theme).muted},
+        }
+        for column, title in enumerate(titles)
+    ]

@@ -1,9 +1,11 @@
-"""All heads on one sheet: gutters are gaps, the hover box names layer, head and words."""
+"""Small matrices on one sheet: gutters are gaps, the hover box names panel and words."""
 
 import numpy as np
+import plotly.graph_objects as go
+import pytest
 
-from owi_core.figures import thumbnails
-from owi_core.figures.thumbnails import gutter_cells, tiled
+from owi_core.figures import Theme, palette, reach_panels, thumbnails
+from owi_core.figures.panels import gutter_cells, tiled
 from tests.figures.conftest import SENTENCE, Pattern
 
 
@@ -57,3 +59,57 @@ def test_many_heads_are_numbered_under_one_name(causal: Pattern) -> None:
     assert len(figure.data) == 2
     frame = figure.layout.shapes[0]
     assert (frame.x1 - frame.x0, frame.y1 - frame.y0) == (64, 64)
+
+
+@pytest.fixture(scope="module")
+def panels() -> go.Figure:
+    reached = np.zeros((2, 3, 5, 5), dtype=bool)
+    reached[:] = np.eye(5, dtype=bool)
+    reached[1, 2, 4, 0] = True
+    return reach_panels(
+        reached, ["window", "global"], ["1", "2", "3"], linked="linked", unlinked="not linked"
+    )
+
+
+def test_a_linked_pair_stands_in_the_panel_of_its_kind_and_layer(panels: go.Figure) -> None:
+    sheet = panels.data[0].z
+    assert sheet.shape == (2 * 5 + 4, 3 * 5 + 2 * 4)
+    assert sheet[5 + 4 + 4, 2 * 9 + 0] == 1
+    assert np.nansum(sheet) == 6 * 5 + 1
+
+
+def test_future_is_drawn_as_forbidden_and_gutters_stay_empty(panels: go.Figure) -> None:
+    forbidden = panels.data[1].z
+    assert np.nansum(forbidden) == 6 * 10
+    assert np.isnan(panels.data[0].z[5:9]).all()
+    assert forbidden[0, 1] == 1
+    assert np.isnan(forbidden[1, 0])
+
+
+def test_without_causality_nothing_is_forbidden() -> None:
+    one = np.ones((1, 1, 3, 3), dtype=bool)
+    figure = reach_panels(one, ["full"], ["1"], linked="l", unlinked="u", causal=False)
+    assert np.isnan(figure.data[1].z).all()
+
+
+def test_panels_name_rows_and_columns(panels: go.Figure) -> None:
+    assert [a.text for a in panels.layout.annotations] == ["window", "global", "1", "2", "3"]
+    assert panels.data[0].customdata[0][0] == "linked"
+    assert panels.data[0].customdata[1][0] == "not linked"
+
+
+def test_a_note_is_printed_behind_the_title_and_both_as_typed() -> None:
+    one = np.ones((1, 1, 2, 2), dtype=bool)
+    figure = reach_panels(
+        one, ["<i>full"], ["1"], linked="l", unlinked="u", row_notes=["50% → 100%"]
+    )
+    title = figure.layout.annotations[0].text
+    assert title == "<b>&#60;i&#62;full</b>  50&#37; → 100&#37;"
+    assert figure.layout.yaxis.ticktext[0] == "&#60;i&#62;full (1)"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_panels_are_drawn_in_the_ink_of_their_theme(theme: Theme) -> None:
+    reached = np.ones((1, 1, 2, 2), dtype=bool)
+    figure = reach_panels(reached, ["x"], ["1"], linked="", unlinked="", theme=theme)
+    assert figure.layout.font.color == palette(theme).ink

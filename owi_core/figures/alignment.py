@@ -1,0 +1,38 @@
+"""Which words of two sentences are the same word: pairs of positions, in reading order."""
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+Pair = tuple[int | None, int | None]
+
+
+def aligned(a_labels: Sequence[str], b_labels: Sequence[str]) -> list[Pair]:
+    """Return position pairs: (i, j) for a word that both have, else (i, None) or (None, j).
+
+    Words are aligned in reading order first (difflib); of the rest, equal words that changed
+    places are paired too.  苹果 and 杯子 in one slot stay two words, each with its own weight.
+    """
+    matcher = SequenceMatcher(None, list(a_labels), list(b_labels), autojunk=False)
+    pairs: list[Pair] = []
+    for kind, a_low, a_high, b_low, b_high in matcher.get_opcodes():
+        if kind == "equal":
+            pairs += zip(range(a_low, a_high), range(b_low, b_high), strict=True)
+        else:
+            pairs += [(i, None) for i in range(a_low, a_high)]
+            pairs += [(None, j) for j in range(b_low, b_high)]
+    return _moved_words_paired(pairs, a_labels, b_labels)
+
+
+def _moved_words_paired(
+    pairs: Sequence[Pair], a_labels: Sequence[str], b_labels: Sequence[str]
+) -> list[Pair]:
+    waiting = [j for i, j in pairs if i is None and j is not None]
+    paired: list[Pair] = []
+    for i, j in pairs:
+        moved = next((k for k in waiting if i is not None and b_labels[k] == a_labels[i]), None)
+        if i is not None and j is None and moved is not None:
+            waiting.remove(moved)
+            paired.append((i, moved))
+        else:
+            paired.append((i, j))
+    return [(i, j) for i, j in paired if i is not None or j in waiting]
