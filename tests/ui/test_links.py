@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from owi_core.experiments import EXPERIMENTS, parameters
+from owi_core.untrusted import MisfitError
 from pages._ui.base import links
 from pages._ui.base.i18n import catalog
 from pages._ui.base.links import (
     LONGEST_LINK,
     RESERVED,
     Limits,
-    MisfitError,
     Recipe,
     address,
     fitted,
@@ -94,6 +94,13 @@ def test_what_is_parsed_is_of_the_defaults_kind_or_refused(value: Any, default: 
 def test_a_text_that_means_nothing_there_is_refused(text: str, default: Any) -> None:
     with pytest.raises(MisfitError):
         parse(text, default)
+
+
+@pytest.mark.parametrize(
+    "value", [math.nan, [math.inf], [[[[[1]]]]], {"a": 1}, ["\ud83d"], [0] * 501]
+)
+def test_what_a_link_could_not_carry_back_is_not_written(value: Any) -> None:
+    assert written(value, None) is None
 
 
 def test_one_and_true_are_two_values() -> None:

@@ -1,11 +1,14 @@
 """The tree of continuations kept as plain lists, so that a link can carry it.
 
 A branch is [number, shown, parent or 0, fork, ids after the prompt, places that were forced].
-What a link says of tokens is only which they are: their probabilities are measured anew.
+A link carries only the ids of the tokens: their probabilities are measured again.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta
+
+from owi_core.untrusted import MisfitError, checked
 from pages._labs.feedback import models
 from pages._labs.feedback import tree as feedback_tree
 from pages._labs.feedback.form import Chosen
@@ -13,6 +16,8 @@ from pages._labs.feedback.tree import MAX_BRANCHES, MAX_TOKENS, Branch, Token, T
 from pages._ui.session.state import held, keep, renew, set_kept
 
 BRANCHES, ACTIVE = "feedback.branches", "feedback.active"
+_Whole = Annotated[int, Meta(ge=0, lt=10**6)]
+Written = tuple[_Whole, _Whole, _Whole, _Whole, list[_Whole], list[_Whole]]
 MOST_MEASURED = 300  # tokens of all branches of a link; each costs a pass of the model
 
 
@@ -49,16 +54,16 @@ def _written(tree: Tree, branch: Branch) -> list[Any]:
     return [branch.number, shown, branch.parent or 0, branch.fork, ids, forced]
 
 
-def _branch(chosen: Chosen, written: Any) -> Branch | None:
-    """Return a branch as it was kept, its tokens measured; None for what is none."""
-    if not isinstance(written, list) or len(written) != 6 or not _are_whole(written[:4]):
-        return None
-    number, shown, parent, fork, ids, forced = written
-    most, vocabulary = MAX_TOKENS - len(chosen.prompt), chosen.writer.tokenizer.vocab_size
-    lists = all(isinstance(each, list) and _are_whole(each) for each in (ids, forced))
-    if not lists or not 0 <= shown <= len(ids) <= most or any(i >= vocabulary for i in ids):
+def _branch(chosen: Chosen, written: object) -> Branch | None:
+    """Return a branch as it was kept, its tokens measured; None for anything else."""
+    try:
+        number, shown, parent, fork, ids, forced = checked(written, Written)
+    except MisfitError:
         return None
     prompt = chosen.prompt
+    most, vocabulary = MAX_TOKENS - len(prompt), chosen.writer.tokenizer.vocab_size
+    if not shown <= len(ids) <= most or any(i >= vocabulary for i in ids):
+        return None
     tokens = [_token(chosen, ids, place, place in forced) for place in range(len(ids))]
     whole = (*map(Token, prompt), *tokens)
     return Branch(number, whole, len(prompt) + shown, parent or None, min(fork, len(whole)))
@@ -69,7 +74,3 @@ def _token(chosen: Chosen, ids: list[int], place: int, forced: bool) -> Token:
     forecast = models.forecast(chosen.writer, before, chosen.sampling)
     u = models.u_of(chosen.seed, place)
     return Token(ids[place], u, float(forecast.after[ids[place]]), forced)
-
-
-def _are_whole(values: list[Any]) -> bool:
-    return all(isinstance(v, int) and not isinstance(v, bool) and 0 <= v < 10**6 for v in values)

@@ -1,21 +1,26 @@
-"""What was typed over the numbers of a step, kept as a list, so that a link can carry it."""
+"""The numbers typed over those of a step, kept as a list, so that a link can carry them."""
 
-import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
 from owi_core.errors import OwiError
 from owi_core.probes.derivation import GIVEN, PER_HEAD, Cell, tables_of
 from owi_core.probes.step import StepInputs, with_cell
+from owi_core.untrusted import Count, MisfitError, checked
 from pages._ui.session.state import forget, held, keep, renew, set_kept
 
 CHANGED, CELL = "step.changed", "step.cell"
 MOST = 1000.0
 
+# Table, row, column; then the number in that cell.
+Place = tuple[str, Count, Count]
+Change = tuple[str, Count, Count, Annotated[float, Meta(ge=-MOST, le=MOST)]]
+
 
 def edited(origin: Any, given: StepInputs) -> tuple[StepInputs, Cell | None, int]:
-    """Return the given numbers with what was typed over them, the chosen cell, and how many."""
+    """Return the given numbers with the edits applied, the chosen cell, and the count."""
     renew("step.changed_in", origin, CHANGED, CELL)
     inputs, count = given, 0
     changes: list[Any] = held(CHANGED, [])
@@ -49,23 +54,26 @@ def forget_all() -> None:
     forget(CELL)
 
 
-def _number(change: Any, given: StepInputs) -> tuple[Cell | None, float]:
-    """Return the cell that a link names and what stands there, if it is one that is given."""
-    if not isinstance(change, list) or len(change) != 4:
+def _number(change: object, given: StepInputs) -> tuple[Cell | None, float]:
+    """Return the cell that a link names and its number, if both fit and the cell can be edited."""
+    try:
+        table, row, column, value = checked(change, Change)
+    except MisfitError:
         return None, 0.0
-    cell, value = _cell(change[:3], given), change[3]
-    real = isinstance(value, int | float) and math.isfinite(value) and abs(value) <= MOST
-    return (cell, float(value)) if cell and cell.table in GIVEN and real else (None, 0.0)
+    cell = _cell((table, row, column), given)
+    return (cell, value) if cell and cell.table in GIVEN else (None, 0.0)
 
 
-def _cell(sent: Any, given: StepInputs) -> Cell | None:
-    if not isinstance(sent, list) or len(sent) != 3 or sent[0] not in tables_of(given):
+def _cell(sent: object, given: StepInputs) -> Cell | None:
+    """Return the cell that a link names, if the step has it."""
+    try:
+        table, row, column = checked(sent, Place)
+    except MisfitError:
         return None
-    if not all(isinstance(place, int) and not isinstance(place, bool) for place in sent[1:]):
+    if table not in tables_of(given):
         return None
-    rows, columns = _shape(sent[0], given)
-    inside = 0 <= sent[1] < rows and 0 <= sent[2] < columns
-    return Cell(*sent) if inside else None
+    rows, columns = _shape(table, given)
+    return Cell(table, row, column) if row < rows and column < columns else None
 
 
 def _shape(table: str, given: StepInputs) -> tuple[int, int]:

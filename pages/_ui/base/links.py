@@ -1,4 +1,4 @@
-"""A link to a view: query parameters that a reader can read, shorten, and write by hand.
+"""A link to a view: query parameters that a person can read, shorten, and write by hand.
 
 `/rows?v=1&lang=zh&pair=typed&text.A=…&layer=1&head=-1&end=1`: one parameter for each kept value,
 named by its key without the page; `run`, `run2` … and `trained` name recipes, their settings
@@ -8,10 +8,15 @@ behind a dot. A link of ours ends with `end`: where `v` stands and `end` does no
 import json
 import math
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
+
+from msgspec import Meta
+
+from owi_core.untrusted import LONGEST_TEXT, MisfitError, Text, checked, decoded
 
 LINK_VERSION = 1
 VERSION, LANGUAGE, END, TRAINED = "v", "lang", "end", "trained"
@@ -28,16 +33,24 @@ TEACHING = {
 }
 OWN = frozenset({VERSION, LANGUAGE, END, TOKEN, *TEACHING})  # names that no page and no run has
 RESERVED = OWN | {TRAINED, *RUNS}
-LONGEST_TEXT = 5_000
 LONGEST_LINK = 8_000  # servers and messengers cut longer ones
-_MOST_ITEMS, _DEEPEST = 500, 4
+_MOST_ITEMS = 500
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 _BOOLS = {"1": True, "true": True, "0": False, "false": False}
 _BROKEN = re.compile(r"\ufffd*(%[0-9A-Fa-f]?)?\Z")  # what is left of a character cut in two
 
-
-class MisfitError(ValueError):
-    """A value of another kind, outside its options or its bounds."""
+# What a link may hold as JSON: numbers, texts and lists of them.  The lists are written out to a
+# depth of four, because no type of msgspec can contain itself.  The bounds refuse NaN and
+# infinity.
+_Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+_Real = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+_Scalar = None | bool | _Whole | _Real | Text
+_SIZE = Meta(max_length=_MOST_ITEMS)
+_List1 = Annotated[list[_Scalar], _SIZE]
+_List2 = Annotated[list[_Scalar | _List1], _SIZE]
+_List3 = Annotated[list[_Scalar | _List2], _SIZE]
+_List = Annotated[list[_Scalar | _List3], _SIZE]
+_Plain = _Scalar | _List
 
 
 @dataclass(frozen=True)
@@ -145,10 +158,10 @@ def written(value: Any, default: Any) -> str | None:
     if isinstance(value, int | float) and isinstance(default, int | float):
         return repr(value)
     try:
-        _check_plain(value)
+        plain = checked(value, _Plain)
     except MisfitError:
         return None
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
 
 def fitted(value: Any, default: Any, limits: Limits) -> Any:
@@ -226,20 +239,17 @@ def _parsed(text: str, default: Any) -> Any:
     if default is None:
         return _plain_or_text(text)
     if isinstance(default, list | tuple):
-        value = json.loads(text)
-        _check_plain(value)
-        return _of_kind(value, default)
+        return _of_kind(decoded(text, _List), default)
     raise MisfitError(text[:40])
 
 
 def _plain_or_text(text: str) -> Any:
     """Return what JSON says; a word that was written by hand, without quotes, is that word."""
     try:
-        value = json.loads(text)
+        json.loads(text)
     except ValueError:
         return text
-    _check_plain(value)
-    return value
+    return decoded(text, _Plain)
 
 
 def _of_kind(value: Any, default: Any) -> Any:
@@ -263,18 +273,6 @@ def _option(value: Any, among: Sequence[Any]) -> Any:
         if option == value and isinstance(option, bool) == isinstance(value, bool):
             return option
     raise MisfitError(str(value)[:40])
-
-
-def _check_plain(value: Any, depth: int = 0) -> None:
-    """Demand numbers, texts and lists of them, not too many and not too deep."""
-    if isinstance(value, list | tuple) and depth < _DEEPEST and len(value) <= _MOST_ITEMS:
-        for item in value:
-            _check_plain(item, depth + 1)
-        return
-    sound = isinstance(value, str) and len(value) <= LONGEST_TEXT and _is_sound(value)
-    plain = value is None or isinstance(value, bool) or sound
-    if not plain and not (isinstance(value, int | float) and _finite(value)):
-        raise MisfitError(str(type(value)))
 
 
 def _finite(value: float) -> bool:

@@ -19,7 +19,9 @@ MOST_NAMES, LONGEST_NAME = 8, 40
 def start_runs(experiments: Collection[str]) -> None:
     """Start the runs of these experiments that the page's link names, or share their results."""
     opened = state.opened_link(state.current_view().page)
-    for name, recipe in opened.link.runs.items() if opened else ():
+    if opened is None:
+        return
+    for name, recipe in opened.link.runs.items():
         if recipe.experiment in experiments:
             opened.claimed.add(name)
             _run_of(opened, name, recipe)

@@ -16,8 +16,9 @@ import streamlit as st
 
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
+from owi_core.untrusted import MisfitError
 from pages._ui.base import links
-from pages._ui.base.links import Limits, Link, MisfitError
+from pages._ui.base.links import Limits, Link
 
 T = TypeVar("T")
 
