@@ -1,8 +1,8 @@
 """The sentence structures: one definition of each generates sentences and recognises them.
 
-A pattern is a line of words and slots. `{noun_a}` is a slot: a class from the word list and, behind
-an underscore, which of several fillers of that class it is. `[…]` may be absent. What else stands
-there is a word as it is. `{person}` takes a name of either gender.
+A pattern is a line of words and slots. `{noun_a}` is a slot: a class from the word list and, after
+an underscore, which of several fillers of that class it is. `[…]` may be absent. Everything else is
+a literal word. `{person}` takes a name of either gender.
 """
 
 import re
@@ -33,7 +33,7 @@ class Element:
     word_class: str | None = None
 
     def takes(self, word: str, word_class: str | None) -> bool:
-        """Whether a word of this class (None = unknown word) may stand here."""
+        """Whether a word of this class (None = unknown word) may be here."""
         if self.word_class is None:
             return word == usual_form(self.text)
         if word_class is None:
@@ -47,8 +47,8 @@ class Element:
 class Structure:
     """A pattern, and the slot whose filler the pronoun means.
 
-    `rival` is the slot of the same kind that it does not mean. A structure that is `heldout` never
-    occurs in training and is not recognised: the model has no way to know it.
+    `rival` is the slot of the same kind that it does not mean. A `heldout` structure never occurs
+    in training and is not recognised, because the model cannot know it.
     """
 
     family: str
@@ -95,7 +95,7 @@ def parse(
 
     classes: each word's class, None for a word outside the vocabulary; such a word may be a noun or
     a name, nothing else.  family: look there only.  A half-width mark counts as the full-width one,
-    a capital letter as a small one, and marks that end a sentence may stand at the end.
+    a capital letter as a small one, and marks that end a sentence may follow it.
     Returns the match in the first family that has one, or None when no structure fits or two of
     them disagree about what the pronoun means (他 between two unknown names).
     """
@@ -103,6 +103,7 @@ def parse(
     length = _length_without_full_stops(line)
     pairs = list(zip(line, classes, strict=True))[:length]
     known = [s for s in STRUCTURES if not s.heldout and family in (None, s.family)]
+    # All structures, not the first that fits: two of them may disagree about the meaning.
     found = [match for structure in known for match in _matches(structure, pairs)]
     meant = {(match.position, match.antecedent) for match in found}
     return found[0] if len(meant) == 1 else None
@@ -111,10 +112,10 @@ def parse(
 def possible_antecedents(
     words: Sequence[str], classes: Sequence[str | None], family: str | None = None
 ) -> frozenset[int]:
-    """Return what a pronoun may still mean to whoever has read no further than it.
+    """Return what a pronoun may still mean to a reader who has read up to it.
 
-    words: a sentence's beginning up to the pronoun, which is last.  One position: what was read
-    decides.  Several: the clue is still to come.
+    words: a sentence's beginning up to and including the pronoun.  One position: the words read
+    decide.  Several: the deciding word is still to come.
     """
     pairs = [(usual_form(w), c) for w, c in zip(words, classes, strict=True)]
     known = [s for s in STRUCTURES if not s.heldout and family in (None, s.family)]
@@ -148,7 +149,7 @@ def _matches(structure: Structure, pairs: list[tuple[str, str | None]]) -> Itera
 
 
 def locate(structure: Structure, line: Sequence[Element]) -> Match:
-    """Return where pronoun, antecedent and rival stand in one variant of a structure."""
+    """Return the positions of pronoun, antecedent and rival in one variant of a structure."""
     names = [element.text for element in line]
     return Match(
         family=structure.family,
@@ -179,8 +180,8 @@ _MOVES = {
     "passive": "[{time}] {noun_a} 被 {person_1} [{manner_1}] {put} {noun_b} {place}",
     "lies": "[{time}] {noun_b} {place} {lies} {person_1} 的 {noun_a}",
 }
-# In these two a word before each noun tells its part. In the other two the first noun stands where
-# nothing before it does, and two layers did not learn to let the verb decide in 400 steps.
+# In these two a word before each noun shows its role. In the other two nothing before the first
+# noun does, and two layers did not learn in 400 steps to let the verb decide.
 _MARKED_MOVES = {name: _MOVES[name] for name in ("put", "set")}
 _HELDOUT_MOVE = {"topic": "[{time}] {person_1} 的 {noun_a} {put} {noun_b} {place}"}
 _HELDOUT_MARKED_MOVE = {
@@ -189,7 +190,7 @@ _HELDOUT_MARKED_MOVE = {
 _TAKEN = " ， [{then}] {person_2} [{manner_2}] {take} 了 它"
 _WIPED = " ， [{then}] {person_2} [{manner_2}] {wipe} 了 它"
 
-# The adjective decides, and stands behind the pronoun: whether it is too large for the room, or the
+# The adjective decides, and comes after the pronoun: whether it is too large for the room, or the
 # room too small for it. The line exists with both kinds of adjective. (Beside 装不下, room first,
 # verb and adjective would decide together: two layers stayed at chance for 800 steps.)
 _FITS = {
@@ -208,8 +209,8 @@ _MEETINGS = {
 _HELDOUT_MEETING = {"place_first": "[{time}] 在 {noun} {place} {x} {meet} 了 {y}"}
 _REACTS = " ， [{then}] {pronoun} {react} [。]"
 
-# English. As in `fit`, the adjective behind the pronoun decides: it is said of who moves, or of the
-# way. The passive puts the way first, and what may be left out shifts both nouns.
+# English. As in `fit`, the adjective after the pronoun decides: it describes who moves, or the way.
+# The passive puts the way first, and optional words shift both nouns.
 _CROSSINGS = {
     "cross": "[{when} ,] the [{trait}] {mover} {refuse} {cross} the [{quality}] {way}",
     "crossed": "[{when} ,] the [{quality}] {way} wasn't {crossed} by the [{trait}] {mover}",

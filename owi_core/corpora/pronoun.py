@@ -54,8 +54,8 @@ class PronounCorpus:
     """Training sentences, and three sets that training never shows.
 
     heldout: structures of training, pairs and frames held out.  heldout_structure: structures held
-    out too.  unseen: as heldout, but the word meant stands outside the vocabulary; every other time
-    the rival noun does too (a rival name never: its gender must be known).
+    out too.  unseen: as heldout, but the word meant is outside the vocabulary; every other time
+    the rival noun is too (a rival name never: its gender must be known).
     words: the vocabulary, the same for all families of a language.  classes: each word's class.
     """
 
@@ -83,12 +83,12 @@ def pronoun_corpus(
     maker = _Maker(lists, random.Random(f"{family} {seed}"))
     structures = [s for s in STRUCTURES if s.family == family]
     known = [s for s in structures if not s.heldout]
-    strange = [s for s in structures if s.heldout]
+    new = [s for s in structures if s.heldout]
     return PronounCorpus(
         family=family,
         train=tuple(maker.samples(known, n_train, heldout=False)),
         heldout=tuple(maker.samples(known, n_heldout, heldout=True)),
-        heldout_structure=tuple(maker.samples(strange, n_heldout, heldout=True)),
+        heldout_structure=tuple(maker.samples(new, n_heldout, heldout=True)),
         unseen=tuple(maker.unseen_samples(known, n_heldout)),
         words=lists.words,
         classes=lists.classes,
@@ -96,12 +96,14 @@ def pronoun_corpus(
 
 
 def frame_is_heldout(words: Sequence[str]) -> bool:
-    """Whether training avoids this choice of words for the slots beside the pair."""
+    """Whether training avoids this choice of words for all slots but the pair."""
+    # A checksum, because hash() of a string differs from process to process.
     return crc32(" ".join(words).encode()) % _ONE_IN == 0
 
 
 def pair_is_heldout(one: str, other: str) -> bool:
     """Whether training avoids these two vocabulary words as the two that a pronoun could mean."""
+    # The sum of ranks: symmetric in the two, and each word has partners of both kinds.
     ranks = _ranks()
     return (ranks[one] + ranks[other]) % _ONE_IN == 0
 
@@ -130,7 +132,8 @@ class _Maker:
         """Draw sentences with held-out frames that mean a word outside the vocabulary."""
         for index, structure in enumerate(self._turns(structures, count)):
             meant = self._rng.choice(self._unseen[_class_of(structure.antecedent)])
-            # Of two unknown names nobody can say which one 他 means; of two unknown nouns one can.
+            # An unknown name shows no gender, so 他 between two of them would be undecidable; which
+            # of two unknown nouns is meant follows from the structure.
             both = structure.rival not in NAMES and index // len(structures) % 2 == 1
             source = self._unseen if both else self._fillers
             rivals = [w for w in source[_class_of(structure.rival)] if w != meant]
@@ -140,7 +143,8 @@ class _Maker:
         return (structures[index % len(structures)] for index in range(count))
 
     def _deck(self, word_class: str) -> Iterator[str]:
-        """Deal the words of a class without end, all of them before any comes again."""
+        """Yield the words of a class endlessly, all of them before any is repeated."""
+        # Drawn independently, some words would be the target far more often than others.
         while True:
             words = list(self._fillers[word_class])
             self._rng.shuffle(words)
@@ -148,6 +152,7 @@ class _Maker:
 
     def _pair(self, structure: Structure, meant: str, heldout: bool) -> tuple[str, str]:
         rivals = self._fillers[_class_of(structure.rival)]
+        # Rejection: one pair in five is held out, so five draws are enough on average.
         while True:
             rival = self._rng.choice(rivals)
             if rival != meant and pair_is_heldout(meant, rival) == heldout:
@@ -185,7 +190,7 @@ class _Maker:
         return frame
 
     def _other_than(self, frame: Mapping[str, str], word_class: str) -> str:
-        """Draw a word that the frame has not yet: two names in a sentence are two people."""
+        """Draw a word that is not in the frame yet: two names in a sentence are two people."""
         while (word := self._rng.choice(self._fillers[word_class])) in frame.values():
             pass
         return word

@@ -1,7 +1,7 @@
-"""Two tasks that tell connections apart: recall over a distance, and a rule of two neighbours.
+"""Two tasks that separate the models: recall over a distance, and a rule of two neighbours.
 
-Recall: one noun among filler words, and at the end the mark ？, at which the noun is to be named.
-Neighbours: at each word its answer, looked up by this word and the one before in a random table.
+Recall: one noun among filler words, and at the end the mark ？, where the noun is the answer.
+Neighbours: each word has an answer, looked up by this word and the one before in a random table.
 Shapes: N samples, T tokens.
 """
 
@@ -17,7 +17,7 @@ MARK = "？"
 RECALL_VOCABULARY = N_KEYS + N_FILLERS + 1
 RECALL_CHANCE = 1 / N_KEYS
 N_SYMBOLS = 16  # of the neighbour task
-UNASKED = -100
+UNASKED = -100  # no answer expected; F.cross_entropy ignores it
 
 
 def recall_words() -> tuple[str, ...]:
@@ -36,9 +36,9 @@ def distances(longest: int) -> tuple[int, ...]:
 def recall_samples(
     n: int, longest: int, asked: Sequence[int], rng: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Return ids (N, longest + 1) and the noun's id (N,); the mark stands last.
+    """Return ids (N, longest + 1) and the noun's id (N,); the mark is last.
 
-    The noun stands d words before the mark, d drawn from `asked`.
+    The noun is d words before the mark, d drawn from `asked`.
     """
     T = longest + 1
     ids = N_KEYS + torch.randint(N_FILLERS, (n, T), generator=rng)
@@ -53,6 +53,7 @@ def recall_pair(T: int, seed: int) -> tuple[Tensor, Tensor]:
     """Return two sentences (T,) of the same words, the noun near the start and near the mark."""
     rng = torch.Generator().manual_seed(seed)
     (early,), _ = recall_samples(1, T - 1, (T - 3,), rng)
+    # Exchange the noun with the filler 4 words before the mark: same words, other distance.
     late = early.clone()
     late[[2, T - 5]] = early[[T - 5, 2]]
     return early, late

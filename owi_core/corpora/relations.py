@@ -1,4 +1,4 @@
-"""Sentences of which three questions are asked at once: 它 → thing, 他/她 → person, verb → doer.
+"""Sentences with three questions each: 它 → thing, 他/她 → person, verb → doer.
 
 One triple of words (giver, receiver, thing) in five is held out of training.
 """
@@ -21,9 +21,10 @@ _BEGINNINGS = (
 
 @dataclass(frozen=True)
 class RelationSample:
-    """A sentence as words; for each relation the token asked, `asked`, and the one meant, `meant`.
+    """A sentence as words, and the three questions.
 
-    asked, meant: indices of tokens, in the order of RELATIONS.
+    asked, meant: the token at which a question is asked and the token that answers it, as indices
+    in the order of RELATIONS.
     """
 
     words: tuple[str, ...]
@@ -32,7 +33,7 @@ class RelationSample:
 
 
 def relation_samples(seed: int, count: int, *, heldout: bool) -> tuple[RelationSample, ...]:
-    """Draw sentences; those held out have triples of words that training never shows."""
+    """Draw sentences; held-out ones have triples of words that training never shows."""
     rng = random.Random(f"relations {seed} {heldout}")
     return tuple(_sample(rng, index, heldout) for index in range(count))
 
@@ -60,7 +61,8 @@ def _sample(rng: random.Random, index: int, heldout: bool) -> RelationSample:
 
 
 def _triples(rng: random.Random) -> Iterator[tuple[str, str, str]]:
-    """Yield a man and a woman, either first, and a thing, without end."""
+    """Yield a man and a woman, in either order, and a thing, endlessly."""
+    # One of each gender, or 他 or 她 would not decide between the two.
     lists = word_list().by_class
     while True:
         names = [rng.choice(lists["male"]), rng.choice(lists["female"])]
@@ -69,7 +71,7 @@ def _triples(rng: random.Random) -> Iterator[tuple[str, str, str]]:
 
 
 def _filled(rng: random.Random, line: tuple[str, ...], fillers: dict[str, str]) -> Iterator[str]:
-    """Fill the slots; one in brackets is left out every other time."""
+    """Fill the slots; one in brackets is left out half of the time."""
     for element in line:
         if element.startswith("["):
             if rng.random() < 0.5:

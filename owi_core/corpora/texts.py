@@ -9,14 +9,14 @@ CHARACTER_TEXTS = ("zh", "en")
 MAX_FILE_BYTES = 1_000_000
 
 _BLANK_CONTROLS = frozenset("\t\n\r\f\v")
-# Bytes that are no text may pass as GB18030, but many of the characters are assigned to nothing.
+# Bytes that are not text can decode as GB18030, but many of the characters are unassigned.
 _MAX_STRANGE_SHARE = 0.01
 
 
 def character_text(name: str) -> str:
     """Return one of CHARACTER_TEXTS, some 300 characters that end with a new line.
 
-    It is short enough to be learned by heart, so no part of it is held out. Repeated, it reads on.
+    It is short enough to be memorised, so no part of it is held out. Repeated, it reads on.
     Raises TextError for a name that does not exist.
     """
     if name not in CHARACTER_TEXTS:
@@ -39,6 +39,7 @@ def read_text_file(data: bytes) -> str:
 
 
 def _decoded(data: bytes) -> str:
+    # UTF-8 first: other bytes almost never decode as UTF-8, while nearly all decode as GB18030.
     try:
         text = data.decode("utf-8-sig")
         plausible = True
@@ -51,7 +52,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _strange_share(text: str) -> float:
-    """Return the share of characters that could not be read or are assigned to nothing."""
+    """Return the share of characters that could not be decoded or are unassigned."""
     strange = sum(c == "\ufffd" or unicodedata.category(c) in ("Co", "Cn") for c in text)
     return strange / len(text)
 

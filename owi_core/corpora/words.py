@@ -1,4 +1,4 @@
-"""The words of the pronoun sentences by class, one list a language, from `assets/words`."""
+"""The words of the pronoun sentences by class, one list per language, from `assets/words`."""
 
 import tomllib
 from dataclasses import dataclass
@@ -35,10 +35,10 @@ def word_list(language: str = "zh") -> WordList:
     unseen = {name: words for name, words in lists.items() if name.startswith(UNSEEN)}
     return WordList(
         by_class={name: words for name, words in lists.items() if name not in unseen},
-        unseen={_kin(name): words for name, words in unseen.items()},
+        unseen={_class_of_unseen(name): words for name, words in unseen.items()},
     )
 
 
-def _kin(name: str) -> str:
+def _class_of_unseen(name: str) -> str:
     """Return the class that an unseen list belongs to: nouns, unless its name says otherwise."""
     return name.removeprefix(UNSEEN).lstrip("_") or "noun"

@@ -1,6 +1,6 @@
 """Where a number of the step comes from and what it feeds: the arithmetic of one cell.
 
-A cell is (table, row, column); tables per head are read in the chosen head.
+A cell is (table, row, column); of tables per head the chosen head is meant.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from owi_core.probes.step import NORM_EPSILON, StepInputs, StepRecord
 
 PER_HEAD = ("scores", "scaled", "masked", "pattern", "z")
 GIVEN = ("x", "w_q", "w_k", "w_v", "w_o", "mask")  # what a reader may edit
-STREAM = "stream"  # given too, by a pre-norm layer alone, and not edited
+STREAM = "stream"  # also given, only by a pre-norm layer, and not edited
 CHAIN = (
     "x", "w_q", "w_k", "w_v", "q", "k", "v", "scores", "scaled", "mask", "masked", "pattern",
     "z", "concat", "w_o", "out", "resid", "norm",
@@ -32,9 +32,9 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Derivation:
-    """How a cell was made: pairs to multiply and sum, or the parts of another formula.
+    """How a cell was computed: pairs to multiply and sum, or the parts of another formula.
 
-    terms: the cells of each term with their values.  constants: what else enters, by name.
+    terms: the cells of each term with their values.  constants: other numbers used, by name.
     """
 
     cell: Cell
@@ -59,7 +59,7 @@ def tables_of(inputs: StepInputs) -> tuple[str, ...]:
 
 
 def table(record: StepRecord, name: str, head: int = 0) -> NDArray[Any]:
-    """Return a table as it is seen in one head, always two-dimensional."""
+    """Return a table as one head has it, always two-dimensional."""
     if name in (*GIVEN, STREAM):
         given: NDArray[Any] = getattr(record.inputs, name)
         return given
@@ -68,7 +68,7 @@ def table(record: StepRecord, name: str, head: int = 0) -> NDArray[Any]:
 
 
 def derive(record: StepRecord, cell: Cell, head: int = 0) -> Derivation:
-    """Return how a cell came about in a head, and which cells it is used for next."""
+    """Return how a cell was computed in a head, and which cells are computed from it."""
     kind, sources, constants = _RULES[cell.table](record, cell, head)
     terms = tuple(tuple((c, _value(record, c, head)) for c in term) for term in sources)
     value = _value(record, cell, head)
@@ -76,7 +76,7 @@ def derive(record: StepRecord, cell: Cell, head: int = 0) -> Derivation:
 
 
 def recomputed(derivation: Derivation) -> float:
-    """Return the value again from what is written out: terms and constants alone."""
+    """Return the value computed from the terms and constants alone."""
     values = [[value for _, value in term] for term in derivation.terms]
     constant = dict(derivation.constants)
     if derivation.kind == "given":
@@ -88,6 +88,7 @@ def recomputed(derivation: Derivation) -> float:
     if derivation.kind == "mask":
         return values[0][0] if values[0][1] else -np.inf
     if derivation.kind == "softmax":
+        # No maximum subtracted: the page shows these very powers, and exp(−inf) is 0.
         powers = [float(np.exp(term[0])) for term in values]
         return powers[int(constant["place"])] / sum(powers)
     if derivation.kind == "norm":
@@ -107,6 +108,7 @@ def feeds(record: StepRecord, cell: Cell, head: int = 0) -> tuple[Cell, ...]:
     # The output is added to x, or to the stream where the layer reads a normalised copy of it.
     added_to: dict[str, list[Cell]] = {"x": [], STREAM: []}
     added_to[_residual(record)].append(Cell("resid", i, j))
+    # Functions, so that only the lists of the table asked for are built.
     found: dict[str, Callable[[], list[Cell]]] = {
         "x": lambda: [Cell(t, i, c) for t in "qkv" for c in columns] + added_to["x"],
         STREAM: lambda: added_to[STREAM],
@@ -186,7 +188,7 @@ def _summed(record: StepRecord, cell: Cell, head: int) -> _Rule:
 
 
 def _joined(record: StepRecord, cell: Cell, head: int) -> _Rule:
-    # Another head's column lies in another head's z: only its own is seen.
+    # A column of another head comes from that head's z, which is not among the tables shown.
     own, column = divmod(cell.column, record.inputs.d_head)
     return (
         ("copy", [[Cell("z", cell.row, column)]], ()) if own == head else _given(record, cell, head)
@@ -200,7 +202,7 @@ def _added(record: StepRecord, cell: Cell, head: int) -> _Rule:
 def _normed(record: StepRecord, cell: Cell, head: int) -> _Rule:
     row = record.resid[cell.row]
     terms = [[Cell("resid", cell.row, c)] for c in range(len(row))]
-    mean, variance = float(row.mean()), float(row.var())
+    mean, variance = float(row.mean()), float(row.var())  # the population's, as in LayerNorm
     return "norm", terms, (("place", cell.column), ("mean", mean), ("variance", variance))
 
 

@@ -22,12 +22,12 @@ MAX_GRADIENTS = 2_000_000  # numbers of gradients held at a time
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)  # arrays have no one truth of ==
+@dataclass(frozen=True, eq=False)  # == of arrays is an array, not a truth value
 class InfluenceRecord:
     """‖∂ logits at t / ∂ embedding of token s‖ of one sentence in one model.
 
     influence: (T, T) as [t, s].
-    reach: (T, T) bool, True where the model's build lets s reach t.
+    reach: (T, T) bool, True where the architecture lets s reach t.
     """
 
     kind: str
@@ -42,7 +42,7 @@ class InfluenceRecord:
 
     @property
     def shares(self) -> Floats:
-        """Each row divided by its sum, (T, T); a row of zeros stays one."""
+        """Each row divided by its sum, (T, T); a row of zeros stays a row of zeros."""
         total = self.influence.sum(axis=1, keepdims=True)
         shares: Floats = np.divide(
             self.influence, total, out=np.zeros_like(self.influence), where=total > 0
@@ -56,7 +56,7 @@ class InfluenceRecord:
 
     @property
     def outside_max(self) -> float:
-        """The largest influence from where the model's build lets nothing come."""
+        """The largest influence between positions that the architecture does not connect."""
         return float(self.influence[~self.reach].max(initial=0.0))
 
     def checks(self) -> tuple[Check, ...]:
@@ -64,9 +64,9 @@ class InfluenceRecord:
         wrong = self._shape_errors()
         if wrong:
             return (Check("shapes_fit", False, float(wrong)),)
-        strange = int((~np.isfinite(self.influence)).sum())
-        if strange:
-            return (Check("numbers_finite", False, float(strange)),)
+        not_finite = int((~np.isfinite(self.influence)).sum())
+        if not_finite:
+            return (Check("numbers_finite", False, float(not_finite)),)
         row_error = float(np.abs(self.shares.sum(axis=1) - 1).max())
         return (
             Check("rows_sum_to_one", row_error <= ROW_SUM_TOLERANCE, row_error),
@@ -160,7 +160,7 @@ def _basis_of_logits(model: AnyModel) -> torch.Tensor:
 
 
 def reach(model: AnyModel, T: int) -> NDArray[np.bool_]:
-    """Return which word can reach which output by the model's build, (T, T) bool as [t, s]."""
+    """Return which word can reach which output by the architecture, (T, T) bool as [t, s]."""
     if not isinstance(model, Peer):
         return model.default_mask(T).numpy()
     field = model.receptive_field
@@ -183,7 +183,7 @@ def mixing_change(model: AnyModel, a: torch.Tensor, b: torch.Tensor) -> float:
     """Return by how much the mixing weights themselves differ between two sentences (T,).
 
     Those are a kernel, a recurrent matrix, a gate or an attention pattern: the weights of the sum
-    over positions, apart from whatever norm or activation does afterwards.
+    over positions, without what a norm or an activation does afterwards.
     """
     model.eval()
     first, second = (mixing_weights(model, ids[None]).double().numpy() for ids in (a, b))

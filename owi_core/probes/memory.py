@@ -1,4 +1,4 @@
-"""The most memory that a piece of work held at one time, as torch's allocator saw it."""
+"""The largest amount of memory that a call held at one time, as torch's allocator counts it."""
 
 import os
 from collections.abc import Callable
@@ -9,15 +9,16 @@ from torch.autograd.profiler import profile
 def peak_bytes(work: Callable[[], object]) -> int:
     """Return the highest sum of what `work` had allocated and not yet freed.
 
-    What was there before it began does not count; scratch space inside torch's kernels does.
+    Memory allocated before it does not count; scratch space inside torch's kernels does.
     """
-    # The profiler announces its start and its end on standard error; here that is no news.
+    # Otherwise the profiler writes a line to standard error when it starts and when it stops.
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")
     with profile(profile_memory=True) as seen:
         work()
     kineto = seen.kineto_results
     assert kineto is not None
     changes = [(e.start_ns(), e.nbytes()) for e in kineto.events() if e.name() == "[memory]"]
+    # A running sum of allocations (positive) and frees (negative), in the order of time.
     held = most = 0
     for _, change in sorted(changes, key=lambda at: at[0]):
         held += change

@@ -1,4 +1,4 @@
-"""One attention step by hand: every intermediate table of it, and what each number was made from.
+"""One attention step by hand: every intermediate table of it.
 
 Shapes: T tokens, d = d_model, H heads, D = d_head = d / H; tables per head are (H, T, …).
 """
@@ -26,17 +26,17 @@ MASKS = ("none", "causal", "padding")
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 NORM_EPSILON = 1e-5
 WEIGHTS = ("w_q", "w_k", "w_v", "w_o")
-_DECIMALS = 2  # numbers one can read off the board and type again
+_DECIMALS = 2  # so that the numbers on the page can be copied by hand
 
 
 @dataclass(frozen=True, eq=False)
 class StepInputs:
-    """All that is given: x (T, d), four matrices (d, d), a mask (T, T) with True = may attend.
+    """The inputs: x (T, d), four matrices (d, d), a mask (T, T) with True = may attend.
 
     bias: None, or the biases of q, k, v and o, (4, d).  temperature divides the scores.
     stream: None, or the residual stream (T, d) that the output is added to where it is not x: a
     pre-norm layer reads the normalised stream and writes to the stream itself.
-    Raises SettingError when the heads do not divide d, or a query may look nowhere.
+    Raises SettingError when the heads do not divide d, or a query has no key.
     """
 
     x: Floats
@@ -94,6 +94,7 @@ class StepRecord:
     def shapes(self) -> dict[str, list[int]]:
         """The shape of each table with a batch axis; a single head has no axis of its own."""
         tables = {"x": self.inputs.x} | {f.name: getattr(self, f.name) for f in fields(self)[1:]}
+        # PyTorch code for a single head writes (B, T, T), without an axis for heads.
         alone = self.inputs.n_head == 1
         return {
             name: [1, *(table.shape[1:] if alone and table.ndim == 3 else table.shape)]
@@ -115,7 +116,7 @@ def random_inputs(
 
     def drawn(rows: int, std: float) -> Floats:
         values = std * torch.randn(rows, d, generator=rng, dtype=torch.float64)
-        rounded: Floats = values.numpy().round(_DECIMALS) + 0.0  # no −0
+        rounded: Floats = values.numpy().round(_DECIMALS) + 0.0  # −0 becomes 0
         return rounded.astype(dtype)
 
     x = drawn(n_tokens, 1.0)
@@ -138,6 +139,7 @@ def run_step(inputs: StepInputs) -> StepRecord:
     allowed = torch.from_numpy(inputs.mask)
     q, k, v = x @ w_q + b_q, x @ w_k + b_k, x @ w_v + b_v  # (T, d)
     heads = [split_heads(each, inputs.n_head) for each in (q, k, v)]  # (H, T, D)
+    # Twice, because the page shows the plain product and the scaled one as two tables.
     scores = attention_scores(heads[0], heads[1], scale=False)  # (H, T, T)
     scaled = attention_scores(heads[0], heads[1], temperature=inputs.temperature)
     pattern = attention_pattern(scaled, allowed)
@@ -158,13 +160,13 @@ def split_heads(x: Tensor, n_head: int) -> Tensor:
 
 
 def join_heads(z: Tensor) -> Tensor:
-    """Return (H, T, D) as (T, d): the heads side by side again."""
+    """Return (H, T, D) as (T, d): the heads concatenated again."""
     H, T, D = z.shape
     return z.transpose(0, 1).reshape(T, H * D)
 
 
 def changed(before: StepRecord, after: StepRecord) -> dict[str, Bools]:
-    """Return, for each table, given or computed, which of its numbers are others now."""
+    """Return, for each table, given or computed, which of its numbers changed."""
     names = ("x", *WEIGHTS, "mask")
     pairs = {n: (getattr(before.inputs, n), getattr(after.inputs, n)) for n in names}
     if after.inputs.stream is not None:
@@ -191,6 +193,8 @@ def from_model(bundle: Bundle, text: str, layer: int) -> tuple[StepInputs, tuple
     attention = block.attention
     linear = [attention.w_q, attention.w_k, attention.w_v, attention.w_o]
     d = model.config.d_model
+    # nn.Linear multiplies by the transpose of its weight.  Without W_O the heads are concatenated
+    # as they are, which is a multiplication by the identity.
     weights = [torch.eye(d) if one is None else one.weight.detach().T for one in linear]
     biases = [torch.zeros(d) if one is None else one.bias.detach() for one in linear]
     mask = model.default_mask(len(encoding.ids)).numpy()

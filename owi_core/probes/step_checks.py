@@ -52,7 +52,7 @@ def agreement(record: StepRecord) -> Agreement:
 
 
 def z_by_hand(inputs: StepInputs) -> list[list[float]]:
-    """Return the heads' outputs side by side, (T, d), by Python loops over single numbers."""
+    """Return the concatenated outputs of the heads, (T, d), by Python loops over numbers."""
     x, D = inputs.x.tolist(), inputs.d_head
     bias = [[0.0] * len(x[0])] * 3 if inputs.bias is None else inputs.bias[:3].tolist()
     q, k, v = (
@@ -83,11 +83,11 @@ def fused(inputs: StepInputs) -> Floats:
 def multihead(inputs: StepInputs) -> tuple[Floats, Floats]:
     """Return pattern (H, T, T) and output (T, d) of `nn.MultiheadAttention` with these weights.
 
-    The module has no temperature: it is put into W_Q and the bias of q.
+    The module has no temperature: W_Q and the bias of q are divided by it instead.
     """
     x = torch.from_numpy(inputs.x)
     d, cool = x.shape[1], inputs.temperature
-    with torch.random.fork_rng(devices=[]):  # the module draws weights that are replaced at once
+    with torch.random.fork_rng(devices=[]):  # the module draws weights, which are replaced below
         module = nn.MultiheadAttention(d, inputs.n_head, batch_first=True, dtype=x.dtype)
     joined = np.concatenate([inputs.w_q.T / cool, inputs.w_k.T, inputs.w_v.T])
     module.in_proj_weight.copy_(torch.from_numpy(joined))
@@ -96,7 +96,7 @@ def multihead(inputs: StepInputs) -> tuple[Floats, Floats]:
         b_q, b_k, b_v, b_o = inputs.bias
         module.in_proj_bias.copy_(torch.from_numpy(np.concatenate([b_q / cool, b_k, b_v])))
         module.out_proj.bias.copy_(torch.from_numpy(b_o))
-    forbidden = ~torch.from_numpy(inputs.mask)  # there True = may not
+    forbidden = ~torch.from_numpy(inputs.mask)  # this module means the opposite by True
     out, pattern = module(
         x[None], x[None], x[None], attn_mask=forbidden, average_attn_weights=False
     )
@@ -104,10 +104,11 @@ def multihead(inputs: StepInputs) -> tuple[Floats, Floats]:
 
 
 def shuffled(inputs: StepInputs, order: Sequence[int]) -> Shuffled:
-    """Shuffle the tokens before the step and after it, without a mask; tell the two apart.
+    """Compare shuffling the tokens before the step with shuffling its outputs, without a mask.
 
-    Without positions attention sees a bag: the outputs are the same, shuffled alike.
+    Without positions attention sees an unordered set, so both give the same outputs.
     """
+    # A causal mask is itself information about order: with it the outputs would differ.
     open_mask = np.ones_like(inputs.mask)
     plain = replace(inputs, mask=open_mask)
     index = list(order)
@@ -124,9 +125,9 @@ def shuffled(inputs: StepInputs, order: Sequence[int]) -> Shuffled:
 
 
 def convolution_weights(x: Floats, kernel: Sequence[float]) -> Floats:
-    """Return the (T, T) weights with which a convolution over the tokens really mixes them.
+    """Return the (T, T) weights with which a convolution over the tokens mixes them.
 
-    Measured, not assumed: token j is raised by 1 and the change of each output i is read off.
+    Measured, not assumed: add 1 to token j and take the change of each output i.
     """
     T = x.shape[0]
 
@@ -136,6 +137,7 @@ def convolution_weights(x: Floats, kernel: Sequence[float]) -> Floats:
         return F.conv1d(columns, weights, padding=len(kernel) // 2)[:, 0].T  # (T, d)
 
     measured = np.zeros((T, T))
+    # A convolution is linear, so the change does not depend on what x is.
     for j in range(T):
         raised = x.copy()
         raised[j] += 1.0

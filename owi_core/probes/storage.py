@@ -10,8 +10,7 @@ from owi_core.model import Transformer
 
 @dataclass(frozen=True)
 class TiedStorage:
-    """What embedding and head share: the Python object, the storage, the address of the first
-    number."""
+    """What embedding and head share: the Python object, the storage, the first address."""
 
     same_object: bool
     same_storage: bool
@@ -19,13 +18,15 @@ class TiedStorage:
 
     @property
     def shared(self) -> bool:
-        """Whether what is written through one is read through the other."""
+        """Whether a number written through one is read through the other."""
+        # Both: two views of one storage may begin at different numbers.
         return self.same_storage and self.same_pointer
 
 
 def tied_storage(model: Transformer) -> TiedStorage:
     """Return what embedding.weight and lm_head.weight share."""
     embedding, head = model.embedding.weight, model.lm_head.weight
+    # Addresses of the memory, not equality of values: a copy has equal values too.
     same_storage = embedding.untyped_storage().data_ptr() == head.untyped_storage().data_ptr()
     same_pointer = embedding.data_ptr() == head.data_ptr()
     return TiedStorage(embedding is head, same_storage, same_pointer)

@@ -1,4 +1,4 @@
-"""One gradient from two places: what a shared matrix is told as embedding and as head.
+"""One gradient from two places: the parts that a shared matrix gets as embedding and as head.
 
 Shapes: V vocabulary, d = d_model.
 """
@@ -18,7 +18,7 @@ from owi_core.training import Batch, loss_nats
 
 @dataclass(frozen=True, eq=False)
 class TiedGradient:
-    """∂L/∂E by the input path, by the output path, and of the tied matrix.
+    """∂L/∂E along the input path, along the output path, and of the tied matrix.
 
     relative_error: max |input + output − tied| / max |tied|.  input_rows, output_rows: (V,) the
     norm of each word's row.
@@ -37,9 +37,11 @@ def tied_gradient(model: Transformer, batch: Batch) -> TiedGradient:
     model.eval()
     matrix = model.embedding.weight.detach()
     as_input, as_output = matrix.clone().requires_grad_(), matrix.clone().requires_grad_()
+    # Two copies with equal numbers: the pass is the same, but each use gets a gradient of its own.
     apart = _Replaced(model, {"embedding.weight": as_input, "lm_head.weight": as_output})
     parts = torch.autograd.grad(loss_nats(apart, batch), [as_input, as_output])  # type: ignore[arg-type]
     (whole,) = torch.autograd.grad(loss_nats(model, batch), model.embedding.weight)
+    # The chain rule for a matrix used twice: the gradient is the sum over its uses.
     error = (parts[0] + parts[1] - whole).abs().max() / whole.abs().max().clamp_min(1e-30)
     return TiedGradient(
         input_norm=float(parts[0].norm()),
@@ -52,11 +54,12 @@ def tied_gradient(model: Transformer, batch: Batch) -> TiedGradient:
 
 
 class _Replaced:
-    """A model called with other matrices in two of its places."""
+    """A model called with other matrices as embedding and as head."""
 
     def __init__(self, model: Transformer, matrices: dict[str, Tensor]) -> None:
         self._model, self._matrices = model, matrices
 
     def __call__(self, ids: Tensor, **settings: Any) -> Any:
         call: Callable[..., Any] = torch.func.functional_call
+        # tie_weights=False, or torch would put one of the two matrices in both places.
         return call(self._model, self._matrices, (ids,), settings, tie_weights=False)

@@ -1,6 +1,6 @@
-"""The proof that a shared matrix is shared, and what keeps or breaks it, tried on a live model.
+"""The proof that a shared matrix is shared, and what keeps or breaks it, tried on a real model.
 
-Each case is done to a copy of its own; nothing here is known beforehand but what is expected.
+Each case acts on its own copy; what is found is measured, and then compared with what is expected.
 """
 
 import copy
@@ -27,7 +27,7 @@ PARTED = TiedStorage(same_object=False, same_storage=False, same_pointer=False)
 class TieCase:
     """What was done, what embedding and head share afterwards, and whether that was expected.
 
-    refused: name of the exception that refused to do it, or empty.
+    refused: name of the exception raised, or empty.
     """
 
     code: str
@@ -37,7 +37,7 @@ class TieCase:
 
 
 def tie_cases(bundle: Bundle) -> tuple[TieCase, ...]:
-    """Try every case on a tied model; the model itself stays as it is."""
+    """Try every case on a tied model, which is not changed."""
     return tuple(_tried(bundle, code) for code in _CASES)
 
 
@@ -86,6 +86,7 @@ def _own_file(bundle: Bundle) -> Transformer:
 
 def _load_assign(bundle: Bundle) -> Transformer:
     model = _fresh(bundle)
+    # The dictionary has two tensors over one storage, and assign makes a Parameter of each.
     model.load_state_dict(bundle.model.state_dict(), assign=True)
     return model
 
@@ -99,8 +100,8 @@ def _new_parameter(bundle: Bundle) -> Transformer:
 def _to_empty(bundle: Bundle) -> Transformer:
     """Memory for a model of shapes only: each place gets a Parameter of its own."""
     shapes = copy.deepcopy(bundle.model)
-    made: dict[nn.Parameter, nn.Parameter] = {}  # one for each: the tie is there till to_empty
-    # Built under torch.device("meta") it is the same, and loads 70 MB of modules instead of 34.
+    made: dict[nn.Parameter, nn.Parameter] = {}  # one new Parameter for each old one: still tied
+    # Building under torch.device("meta") gives the same and loads 70 MB of modules instead of 34.
     for module in shapes.modules():
         for name, parameter in module.named_parameters(recurse=False):
             if parameter not in made:
@@ -110,11 +111,12 @@ def _to_empty(bundle: Bundle) -> Transformer:
 
 
 def _to_empty_here(bundle: Bundle) -> Transformer:
-    """The same call where there is memory already: the Parameter stays, its memory is new."""
+    """The same call on a model with memory: the Parameter stays, its memory is new."""
     return copy.deepcopy(bundle.model).to_empty(device="cpu")
 
 
 def _save_file(bundle: Bundle) -> Transformer:
+    # Refuses tensors that share memory; save_model below knows how to handle them.
     safetensors.torch.save(bundle.model.state_dict())
     return bundle.model
 
@@ -132,7 +134,7 @@ def _fresh(bundle: Bundle) -> Transformer:
     return Transformer(bundle.model.config, torch.Generator().manual_seed(0))
 
 
-# What is done, what should be shared afterwards, and who should refuse.
+# The action, what should be shared afterwards, and the exception expected.
 _CASES: dict[str, tuple[Callable[[Bundle], Transformer], TiedStorage, str]] = {
     "as_it_is": (_as_it_is, KEPT, ""),
     "deepcopy": (_deepcopy, KEPT, ""),

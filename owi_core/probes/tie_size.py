@@ -29,5 +29,5 @@ def matrix_size(vocab_size: int, d_model: int) -> MatrixSize:
 def counted(model: Transformer) -> tuple[int, int]:
     """Return the trained numbers of a live model with one matrix, and of its copy with two."""
     one = copy.deepcopy(model)
-    one.lm_head.weight = one.embedding.weight
+    one.lm_head.weight = one.embedding.weight  # parameters() lists a shared matrix once
     return one.n_params, untie(copy.deepcopy(one)).n_params

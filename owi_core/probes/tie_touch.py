@@ -1,4 +1,4 @@
-"""One cell written into the embedding: what the head reads there afterwards, tied and untied.
+"""One cell changed in the embedding: what the head contains there afterwards, tied and untied.
 
 Shapes: T tokens, V vocabulary, d = d_model.
 """
@@ -38,7 +38,7 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True)
 class Side:
-    """A model after the edits: the head's cell, the word's logit, and the likeliest words."""
+    """A model after the edits: the head's cell, the word's logit, and the most likely words."""
 
     head_cell: float
     logit: float
@@ -72,14 +72,15 @@ def touch(
 ) -> Touched:
     """Write the edits into copies of a tied model, one of them untied first; look at one cell.
 
-    ids: (T,).  Raises SettingError for a word, dimension or value that cannot be, ModelFileError
-    when the numbers overflow; the model stays as it is.
+    ids: (T,).  Raises SettingError for a word, dimension or value out of range, ModelFileError
+    when the numbers overflow; the model is not changed.
     """
     _refuse(bundle.model, (cell, 0.0), *edits)
     tied = copy.deepcopy(bundle.model).eval()
     untied = untie(copy.deepcopy(tied))
     before = _logits(tied, ids, query)  # (V,)
     state = final_state(tied, ids, query)  # (d,)
+    # Before the edits: afterwards the tied model's own cells have changed.
     first = (_at(tied.embedding.weight, cell), _at(tied.lm_head.weight, cell))
     for model in (tied, untied):
         for edited, value in edits:
@@ -102,7 +103,7 @@ def touch(
 
 @torch.no_grad()
 def final_state(model: Transformer, ids: Sequence[int], query: int) -> Tensor:
-    """Return what the head is given at the query, (d,): a head of the unit matrix hands it on."""
+    """Return the input of the head at the query, (d,): a head of the unit matrix returns it."""
     unit = {"lm_head.weight": torch.eye(model.config.d_model)}
     out = torch.func.functional_call(model, unit, (torch.tensor([list(ids)]),), tie_weights=False)
     state: Tensor = out.logits[0, query]
@@ -112,8 +113,9 @@ def final_state(model: Transformer, ids: Sequence[int], query: int) -> Tensor:
 def strongest_edit(model: Transformer, ids: Sequence[int], query: int, word_id: int) -> Edit:
     """Return an edit of a word's row that raises its logit much.
 
-    It stands where the final state is largest, and has that number's sign.
+    It is where the final state is largest, with the sign of that number.
     """
+    # The logit is row · state, so this one cell adds size · |state| to it.
     state = final_state(model, ids, query)
     dimension = int(state.abs().argmax())
     return Edit(Cell(word_id, dimension), math.copysign(FIRST_SIZE, float(state[dimension])))
@@ -129,7 +131,7 @@ class Neighbour(NamedTuple):
 
 
 class Neighbours(NamedTuple):
-    """The likeliest rows first; logit_error: largest |dot product − logit| over all words."""
+    """The most likely rows first; logit_error: largest |dot product − logit| over all words."""
 
     rows: tuple[Neighbour, ...]
     logit_error: float | None

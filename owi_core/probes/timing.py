@@ -1,4 +1,4 @@
-"""How long a piece of work takes against its length, measured until a cap of time or memory."""
+"""How long a computation takes by its length, measured up to a cap of time or memory."""
 
 import math
 import statistics
@@ -42,10 +42,10 @@ def sweep(
     """Return the time of `make(length)()` at each of the rising `lengths`, as far as the caps go.
 
     make: prepares the work of one length; the preparing counts for the cap, not for the time.
-    bytes_of: what a length will need in memory; asked before anything is made.
-    cap_seconds is CPU time of this process, as is every measured time: a neighbour on a busy
-    machine makes a clock on the wall run, this one hardly.
-    The next length is left out when its warm-up and repetitions, foretold from the last two
+    bytes_of: the memory that a length needs; called before anything is allocated.
+    cap_seconds and all measured times are CPU time of this process: other processes on a busy
+    machine slow down wall-clock time, and CPU time hardly.
+    The next length is left out when its warm-up and repetitions, predicted from the last two
     lengths, would take more than what is left.
     """
     began, done, seconds = clock(), list[int](), list[float]()
@@ -65,7 +65,8 @@ def sweep(
 
 
 def cpu_seconds(work: Work, *, repeats: int = REPEATS, clock: Clock = time.process_time) -> float:
-    """Return the median CPU time of `repeats` calls after one that warms up."""
+    """Return the median CPU time of `repeats` calls after a warm-up call."""
+    # The first call allocates and fills caches; the median ignores one disturbed call.
     work()
     taken = []
     for _ in range(repeats):
@@ -80,6 +81,7 @@ def slope(lengths: Sequence[int], seconds: Sequence[float]) -> float:
 
     1 is linear, 2 is quadratic.  NaN with fewer than two points or a time of 0.
     """
+    # The upper half: at small lengths a constant overhead hides the power.
     n = max(2, math.ceil(len(lengths) / 2))
     x, y = lengths[-n:], seconds[-n:]
     if len(x) < 2 or min(y) <= 0:
@@ -90,12 +92,14 @@ def slope(lengths: Sequence[int], seconds: Sequence[float]) -> float:
 def _out_of_time(
     length: int, done: list[int], seconds: list[float], seconds_left: float, repeats: int
 ) -> Reason:
-    """Return "time" when measuring `length` is foretold to take longer than what is left."""
+    """Return "time" when measuring `length` is predicted to take longer than what is left."""
     if seconds_left <= 0:
         return "time"
     if not done:
         return ""
     growth = slope(done[-2:], seconds[-2:])
+    # At least linear: two short lengths may measure as equal, and predict no growth at all.
     growth = max(1.0, growth) if math.isfinite(growth) else 1.0
+    # + 1: the warm-up call takes as long as a measured one.
     one = seconds[-1] * (length / done[-1]) ** growth
     return "time" if one * (repeats + 1) > seconds_left else ""

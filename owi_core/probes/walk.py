@@ -1,4 +1,4 @@
-"""One sentence through a model, layer by layer: what stood in the residual stream before and after.
+"""One sentence through a model, layer by layer: the residual stream before and after each.
 
 Shapes: T tokens, H heads.
 """
@@ -15,7 +15,7 @@ from owi_core.model import Transformer
 
 
 class Entered(NamedTuple):
-    """What enters the first layer is the sum of both: words and places, (T, d_model) each."""
+    """The two summands of the first layer's input: words and positions, (T, d_model) each."""
 
     words: Tensor
     places: Tensor
@@ -31,23 +31,24 @@ class LayerPass(NamedTuple):
 
 @torch.no_grad()
 def entered(model: Transformer, ids: Sequence[int]) -> Entered:
-    """Return what the model makes of the ids before its first layer; TextError for too many."""
+    """Return what enters the first layer, in its two parts; TextError for too many ids."""
     T, limit = len(ids), model.config.block_size
     if limit < T:
         raise TextError("text_over_block", tokens=T, block_size=limit, over=T - limit)
     words = model.embedding(torch.tensor(ids)) * model.config.embedding_scale
-    told = model.config.positions != "none"
-    places = model.positions[:T].expand(T, -1) if told else torch.zeros_like(words)
+    ordered = model.config.positions != "none"
+    places = model.positions[:T].expand(T, -1) if ordered else torch.zeros_like(words)
     return Entered(words, places)
 
 
 @torch.no_grad()
 def walk(model: Transformer, ids: Sequence[int]) -> tuple[LayerPass, ...]:
-    """Return what each layer did, dropout off."""
+    """Return the pass of each layer, with dropout off."""
     model.eval()
     mask = model.default_mask(len(ids))
     words, places = entered(model, ids)
     resid = (words + places)[None]  # (1, T, d_model)
+    # The model's own blocks, on the explicit path: nothing is computed in a second way here.
     passes = []
     for block in model.blocks:
         after, attended = block(resid, mask, explicit=True, temperature=1.0)

@@ -140,7 +140,7 @@ def test_either_noun_is_the_answer_equally_often(family: str) -> None:
 @pytest.mark.parametrize(
     ("family", "kinds"), [("fit", ("large", "small")), ("street", ("weary", "hard"))]
 )
-def test_the_adjective_that_decides_stands_behind_the_pronoun(
+def test_the_adjective_that_decides_comes_after_the_pronoun(
     family: str, kinds: tuple[str, str]
 ) -> None:
     by_class = word_list(LANGUAGE_OF[family]).by_class

@@ -223,7 +223,7 @@ def test_sinusoidal_table_has_the_values_of_the_paper() -> None:
 
 @torch.no_grad()
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
-def test_order_is_told_by_positions_alone(positions: str) -> None:
+def test_order_is_known_from_positions_alone(positions: str) -> None:
     model = tiny_model(positions=positions, d_model=20, mask="bidirectional")
     ids = some_ids(1, QUERIES)
     reversed_back = model(ids.flip(1)).logits.flip(1)
@@ -268,7 +268,7 @@ def test_initial_weights_have_the_standard_deviations_of_the_config() -> None:
     assert model.blocks[0].mlp_in.bias.abs().sum() == 0
 
 
-def test_text_past_the_block_is_refused_with_how_much() -> None:
+def test_text_longer_than_the_block_is_refused_with_the_excess() -> None:
     with refused("text_over_block", tokens=24, block_size=23, over=1):
         tiny_model()(some_ids(1, 24))
 

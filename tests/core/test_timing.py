@@ -65,7 +65,7 @@ def test_sweep_stops_before_the_length_that_would_not_fit_the_time():
     assert clock.made == [1, 2, 4]
 
 
-def test_sweep_goes_on_when_the_foretold_time_just_fits():
+def test_sweep_continues_when_the_predicted_time_just_fits():
     found = run(FakeClock(), 2, [1, 2, 4, 8], cap_seconds=84 + 257)
     assert found.lengths == (1, 2, 4, 8)
 

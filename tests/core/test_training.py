@@ -119,9 +119,9 @@ def test_another_seed_draws_other_batches() -> None:
     assert finished(trainer(seed=0)).losses != finished(trainer(seed=1)).losses
 
 
-def test_dropout_is_drawn_anew_at_each_step() -> None:
+def test_dropout_differs_from_step_to_step() -> None:
     frozen = trainer({"dropout": 0.5}, lr=1e-7, schedule="constant", batch_size=1)
-    # One window only: what differs from step to step is the dropout.
+    # One window only: only the dropout differs from step to step.
     frozen.data = Dataset(frozen.data.ids[:1], frozen.data.targets[:1])
     assert len({round(loss, 4) for loss in finished(frozen).losses}) == 6
 
@@ -180,7 +180,7 @@ def saved(folder: Path, n: int = 3, **settings: Any) -> Path:
 
 @pytest.mark.parametrize("name", ["state.json", "state.safetensors"])
 @pytest.mark.parametrize("content", [None, b"", b"\x00\xff", b"[]", b"{}", b'{"version": 2}'])
-def test_spoiled_state_is_refused(tmp_path: Path, name: str, content: bytes | None) -> None:
+def test_damaged_state_is_refused(tmp_path: Path, name: str, content: bytes | None) -> None:
     path = saved(tmp_path) / name
     path.unlink() if content is None else path.write_bytes(content)
     with refused("state_unreadable", RunError):
@@ -253,7 +253,7 @@ def test_each_step_is_reported_with_its_rate_and_its_end_in_sight() -> None:
 
 
 @pytest.mark.parametrize("request_", ["pause", "stop"])
-def test_a_wish_ends_the_run_at_the_next_step(request_: Any) -> None:
+def test_a_request_ends_the_run_at_the_next_step(request_: Any) -> None:
     one, control = trainer(), Control()
     events = one.steps(control)
     next(events)
