@@ -59,7 +59,7 @@ def show(page: Frame, panel: Panel, run: Run) -> None:
         if panel.state in ENDED or panel.state == "paused":
             view.story(page, run)
             view.measured(page, run)
-            show_code(page, run_code(run))
+            show_code(page, run_code(run.experiment, run.params))
 
 
 main()

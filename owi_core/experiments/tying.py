@@ -44,7 +44,10 @@ class Params(BaseParams):
     """What may be set; a value left out is the family's own."""
 
     question: str = setting(
-        "tying", "what differs: one matrix or two, or the scale at the input", choices=tuple(SIDES)
+        "tying",
+        "what differs: one matrix or two, or the scale at the input",
+        choices=tuple(SIDES),
+        decides=True,
     )
     family: str = setting(
         "swap", "which clue decides what the pronoun means", choices=FAMILIES, decides=True

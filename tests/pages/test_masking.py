@@ -13,9 +13,10 @@ from owi_core.experiments._kit.params import parameters
 from owi_core.experiments.faults.masks import CAUGHT_BY
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
-from pages._labs.masking.code import OWN_FILE, run_code
+from pages._labs.masking.code import run_code
 from pages._labs.masking.form import is_private
 from pages._ui.base.i18n import catalog
+from pages._ui.draw.code import OWN_TEXT_FILE
 from pages._ui.session import jobs
 from tests.pages_under_test import opened, told
 
@@ -139,7 +140,7 @@ def test_the_lines_shown_run_and_print_what_the_page_shows(
 ) -> None:
     params: dict[str, Any] = {"steps": 2, "d_model": 8, "against": "one_ahead", "seed": 0}
     if own:
-        (tmp_path / OWN_FILE).write_text("山下有一条小河。" * 5, encoding="utf-8")
+        (tmp_path / OWN_TEXT_FILE).write_text("山下有一条小河。" * 5, encoding="utf-8")
         params["own_text"] = "山下有一条小河。" * 5
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}

@@ -14,10 +14,11 @@ from owi_core.experiments import EXPERIMENTS, parameters, parse_params, recipe
 from owi_core.experiments.pronoun import LOOK_AHEAD
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED, UNDER_WAY
-from pages._labs.train.code import OWN_FILE, run_code
+from pages._labs.train.code import run_code
 from pages._labs.train.form import CORPORA, OWN, choice_of, corpus_of
 from pages._ui.base.i18n import catalog, translator
 from pages._ui.base.page import Frame
+from pages._ui.draw.code import OWN_TEXT_FILE
 from pages._ui.draw.run_panel import progress_text
 from pages._ui.session import jobs
 from tests.ui.test_frame import opened
@@ -213,10 +214,10 @@ def test_code_shown_runs_and_trains_the_same_recipe(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / OWN_FILE).write_text(TEXT * 2, encoding="utf-8")
+    (tmp_path / OWN_TEXT_FILE).write_text(TEXT * 2, encoding="utf-8")
     full = parse_params(EXPERIMENTS[experiment], params | {"steps": 2})
     shown: dict[str, object] = {}
-    exec(run_code(types.SimpleNamespace(experiment=experiment, params=vars(full))), shown)
+    exec(run_code(experiment, vars(full)), shown)
     assert recipe(experiment, shown["params"]) == recipe(experiment, full)
     assert "nats" in capsys.readouterr().out
 

@@ -1,6 +1,8 @@
 """The lines shown beside a figure run, and compute what the figure shows."""
 
 from collections.abc import Callable
+from dataclasses import asdict, replace
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,8 @@ import numpy as np
 import pytest
 
 from owi_core.checkpoints import SHIPPED
-from owi_core.experiments import connections
+from owi_core.errors import OwiError
+from owi_core.experiments import EXPERIMENTS, connections, find, parameters
 from owi_core.gallery import ready_pair
 from pages._ui.draw import code
 from pages._ui.draw.code import OWN_FILE, Inputs
@@ -79,3 +82,26 @@ def test_every_snippet_is_a_few_lines() -> None:
     assert pair is not None
     inputs = Inputs(pair.model, (pair.a, pair.b), (10, 10))
     assert max(len(make(inputs).splitlines()) for make in SNIPPETS) <= 12
+
+
+def _defaults_of_each_choice(params: type[Any]) -> list[Any]:
+    """Return parameters with the defaults of every combination of the deciding choices."""
+    deciding = [p for p in parameters(params) if p.choices and p.kind is str]
+    combinations = product(*(p.choices for p in deciding))
+    names = [p.name for p in deciding]
+    return [params(**dict(zip(names, each, strict=True))) for each in islice(combinations, 40)]
+
+
+@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+def test_the_lines_say_enough_to_make_the_same_settings(name: str) -> None:
+    """Also where a value is the default of another choice than the one that was made."""
+    kind = find(name).params
+    made = _defaults_of_each_choice(kind)
+    numbers = [p.name for p in parameters(kind) if p.kind in (int, float)]
+    for full, other in product(made, made[:: max(1, len(made) // 6)]):
+        try:
+            mixed = replace(full, **{each: getattr(other, each) for each in numbers})
+        except OwiError:  # the two do not go together
+            continue
+        lines = code.experiment_code(name, asdict(mixed), "made = params")
+        assert run(lines)["made"] == mixed

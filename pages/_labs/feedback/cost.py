@@ -8,7 +8,7 @@ import streamlit as st
 
 from owi_core.corpora import character_text
 from owi_core.events import Evaluated
-from owi_core.experiments.feedback import MOVES_NOTHING, TOLERANCE, Params
+from owi_core.experiments.feedback import MOVES_NOTHING, TOLERANCE
 from owi_core.figures import Line, Scale, line_chart
 from owi_core.jobs.runs import Run
 from pages._labs.feedback import models
@@ -16,7 +16,7 @@ from pages._labs.feedback.form import shown
 from pages._labs.feedback.models import EXPERIMENT, N_MASK_TOKENS, SHIPPED
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
-from pages._ui.draw.code import show_code
+from pages._ui.draw.code import FINISHED, experiment_code, show_code
 from pages._ui.draw.forms import scale, segments
 from pages._ui.draw.run_panel import result_of, run_lab
 
@@ -78,19 +78,14 @@ def cost(page: Frame) -> None:
 
 def run_code(params: Mapping[str, Any]) -> str:
     """Lines that measure the same and print it."""
-    usual = vars(Params())
-    given = ", ".join(f"{k}={v!r}" for k, v in params.items() if v != usual[k])
-    return "\n".join(
-        [
-            "from owi_core.experiments import find",
-            "",
-            'experiment = find("feedback")',
-            f"*_, finished = experiment.run(experiment.params({given}))",
-            "result = finished.result",
-            'print(result["lengths"])',
-            'print(result["seconds_full"], result["seconds_kv_cache"])',
-            'print(result["kv_cache_max_diff"], result["same_text"], result["repeated_share"])',
-        ]
+    return experiment_code(
+        EXPERIMENT,
+        params,
+        FINISHED,
+        "result = finished.result",
+        'print(result["lengths"])',
+        'print(result["seconds_full"], result["seconds_kv_cache"])',
+        'print(result["kv_cache_max_diff"], result["same_text"], result["repeated_share"])',
     )
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from owi_core.experiments.tying import Params
 from owi_core.probes.tie_touch import Cell, Edit
+from pages._ui.draw.code import FINISHED, experiment_code
 
 TOUCH = """from owi_core.checkpoints import shipped
 from owi_core.probes.tie_proof import tie_cases
@@ -29,21 +29,14 @@ def touch_code(text: str, edits: Sequence[Edit], cell: Cell) -> str:
 
 def run_code(params: Mapping[str, Any]) -> str:
     """Lines that train the same two models and print what was measured."""
-    usual = vars(Params(question=params["question"], family=params["family"]))
-    changed = {k: v for k, v in params.items() if v != usual[k] or k in ("question", "family")}
-    given = ", ".join(f"{name}={value!r}" for name, value in changed.items())
-    return "\n".join(
-        [
-            "from owi_core.experiments import find",
-            "from owi_core.experiments.tying import SIDES",
-            "",
-            'experiment = find("tying")',
-            f"params = experiment.params({given})",
-            "*_, finished = experiment.run(params)",
-            "result = finished.result",
-            'print(result["same_object"], result["gradient_sum_error"])',
-            "for name in SIDES[params.question]:",
-            "    part = result[name]",
-            '    print(name, part["accuracy_heldout"], part["accuracy_unseen_words"])',
-        ]
+    return experiment_code(
+        "tying",
+        params,
+        "from owi_core.experiments.tying import SIDES",
+        FINISHED,
+        "result = finished.result",
+        'print(result["same_object"], result["gradient_sum_error"])',
+        "for name in SIDES[params.question]:",
+        "    part = result[name]",
+        '    print(name, part["accuracy_heldout"], part["accuracy_unseen_words"])',
     )

@@ -1,17 +1,27 @@
 """The few lines of owi_core behind each figure, with the inputs of the moment: they run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 from owi_core.experiments import find
+from owi_core.experiments._kit.params import needed
 from pages._ui.base import page_contents
 from pages._ui.base.page import Frame
 from pages._ui.session.reading import OWN
 
-OWN_FILE = "model.safetensors"  # what the reader has downloaded
+OWN_FILE = "model.safetensors"  # the model that the user has downloaded
+OWN_TEXT_FILE = "my_text.txt"  # a text that the user pasted: too long for the code itself
+READ_OWN_TEXT = f'read_text_file(Path("{OWN_TEXT_FILE}").read_bytes())'
+WIDEST = 88  # characters in a line, as long as a code box is wide
+FINISHED = "*_, finished = experiment.run(params)"
+PRINTED = (
+    "print(finished.verdict)",
+    "for name, value in finished.result.items():",
+    "    print(name, value)",
+)
 
 
 @dataclass(frozen=True)
@@ -111,25 +121,38 @@ def path_code(inputs: Inputs) -> str:
     )
 
 
-def experiment_code(name: str, params: Mapping[str, Any], always: Sequence[str] = ("part",)) -> str:
-    """The lines that run an experiment once more and print what was measured.
+def experiment_code(name: str, params: Mapping[str, Any], *lines: str) -> str:
+    """Return the lines that run an experiment again, with the settings that are not the defaults.
 
-    always: settings that are said although they be the usual ones, as the others depend on them.
+    lines: what follows `experiment` and `params`; without any, the result is printed.  Imports
+    among them are moved to the top.
     """
-    said = {key: params[key] for key in always if key in params}
-    usual = vars(find(name).params(**said))
-    changed = said | {key: value for key, value in params.items() if value != usual[key]}
-    given = ", ".join(f"{key}={value!r}" for key, value in changed.items())
     return _lines(
         "from owi_core.experiments import find",
+        *_own_text_imports(params),
         "",
         f"experiment = find({name!r})",
-        f"params = experiment.params({given})",
-        "*_, finished = experiment.run(params)",
-        "print(finished.verdict)",
-        "for name, value in finished.result.items():",
-        "    print(name, value)",
+        *_params_of(needed(find(name).params(**params))),
+        *(lines or (FINISHED, *PRINTED)),
     )
+
+
+def _params_of(settings: Mapping[str, Any]) -> list[str]:
+    """Return the lines that make the parameters; a user's own text is read from a file."""
+    given = [
+        f"{key}={READ_OWN_TEXT if key == 'own_text' else repr(value)}"
+        for key, value in settings.items()
+    ]
+    line = f"params = experiment.params({', '.join(given)})"
+    if len(line) <= WIDEST:
+        return [line]
+    return ["params = experiment.params(", *(f"    {each}," for each in given), ")"]
+
+
+def _own_text_imports(params: Mapping[str, Any]) -> list[str]:
+    if not params.get("own_text"):
+        return []
+    return ["from pathlib import Path", "from owi_core.corpora import read_text_file"]
 
 
 def after_reading(inputs: Inputs, *lines: str) -> str:
