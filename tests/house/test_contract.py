@@ -26,6 +26,7 @@ from tests.house.source import (
     modules,
     page_name,
     page_scripts,
+    where,
 )
 
 PAGE_KEYS = ("title", "icon", "order", "question", "lead")
@@ -43,6 +44,11 @@ OWN = pytest.mark.parametrize("name", [name for name in labs() if name not in VI
 
 def script(name: str) -> Module:
     return next(module for module in page_scripts() if page_name(module) == name)
+
+
+def own_modules(name: str) -> tuple[Module, ...]:
+    """Return the page script and what is in the lab's folder, if it has one."""
+    return (script(name), *modules(f"pages/_labs/{name}"))
 
 
 @cache
@@ -166,18 +172,24 @@ def is_listed(name: str) -> bool:
     return catalog("en", name).get("page.listed") != "False"
 
 
-@EACH_LAB
-def test_a_lab_has_a_folder_of_its_own(name: str) -> None:
-    folder = ROOT / "pages" / "_labs" / name
-    assert (folder / "__init__.py").is_file(), (
-        f"write pages/_labs/{name}/__init__.py with a docstring; what only this lab uses goes there"
+@EACH_PAGE
+@EACH_LANGUAGE
+def test_a_page_that_shows_code_names_it(name: str, lang: str) -> None:
+    shown = [
+        where(module, call)
+        for module in own_modules(name)
+        for call in module.calls()
+        if called_name(call) == "show_code"
+    ]
+    assert not shown or "code" in catalog(lang, name), (
+        f'{shown[0]}: write `code = "…"` at the top of assets/i18n/{lang}/{name}.toml'
     )
 
 
 @EACH_LAB
 def test_kept_values_are_named_after_their_page(name: str) -> None:
     """A link calls `rows.layer` just `layer`, and opens the page that the key begins with."""
-    for module in modules(f"pages/_labs/{name}", f"pages/{name}.py"):
+    for module in own_modules(name):
         for call in module.calls():
             if called_name(call) not in {"keep", "held"} or not call.args:
                 continue
@@ -202,9 +214,16 @@ def test_a_lab_has_a_test_of_its_page(name: str) -> None:
 
 @OWN
 def test_a_lab_has_a_test_of_its_experiment(name: str) -> None:
-    places = [ROOT / "tests" / folder / f"test_{name}.py" for folder in ("experiments", "core")]
-    assert any(place.is_file() for place in places), (
-        f"write tests/experiments/test_{name}.py: the result against another way to compute it"
+    wanted = f"owi_core.experiments.{name}"
+    tested = [
+        module.name
+        for module in modules("tests")
+        if module.path.name.startswith("test_")
+        and any(dotted == wanted or dotted.startswith(f"{wanted}.") for dotted in module.imports())
+    ]
+    assert tested, (
+        f"write tests/experiments/test_{name}.py (or one file with the page's tests): the result "
+        "against another way to compute it"
     )
 
 

@@ -2,6 +2,9 @@
 
 import ast
 import re
+import shutil
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -79,7 +82,8 @@ def test_every_test_that_a_document_names_exists(path: Path) -> None:
         for name in re.findall(r"`([^`\s]+)`", line):
             if match := re.fullmatch(r"(?:tests/)?(\w+/test_\w+\.py)", name):
                 file = match[1]
-                assert (ROOT / "tests" / file).is_file() or "NAME" in file, name
+                to_write = "NAME" in file or f"tests/{file}" in skeletons()
+                assert (ROOT / "tests" / file).is_file() or to_write, name
             elif re.fullmatch(r"test_\w+…", name):
                 begins = name.removesuffix("…")
                 assert any(known.startswith(begins) for known in names_in(file)), f"{file}: {name}"
@@ -102,3 +106,40 @@ def test_every_document_is_reached_from_the_readme() -> None:
         targets = re.findall(r"\]\(([^)\s#]+\.md)", path.read_text("utf-8"))
         waiting += [(path.parent / target).resolve() for target in targets if "://" not in target]
     assert set(DOCUMENTS) - known == set()
+
+
+def skeletons() -> dict[str, str]:
+    """Return the files that CONTRIBUTING.md gives to copy, by their paths."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    return dict(re.findall(r"^`(\S+)`\n\n```\w+\n(.*?)^```$", text, re.DOTALL | re.MULTILINE))
+
+
+def test_the_skeletons_of_a_lab_are_its_five_files() -> None:
+    kinds = {re.sub(r"\w+(?=\.(py|toml)$)", "NAME", path) for path in skeletons()}
+    assert kinds == {
+        "owi_core/experiments/NAME.py",
+        "pages/NAME.py",
+        "assets/i18n/zh/NAME.toml",
+        "assets/i18n/en/NAME.toml",
+        "tests/pages/NAME.py",
+    }
+
+
+@pytest.mark.slow
+def test_the_skeletons_make_a_lab_that_passes_the_tests(tmp_path: Path) -> None:
+    for name in ("app.py", "owi_core", "pages", "assets", "tests", "docs", "pyproject.toml"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / ".streamlit", tmp_path / ".streamlit")
+    for path, text in skeletons().items():
+        assert not (tmp_path / path).exists()
+        (tmp_path / path).write_text(text, "utf-8")
+    of_the_lab = Path(next(path for path in skeletons() if path.startswith("pages/"))).stem
+    general = ["tests/house/test_contract.py", "tests/house/test_pages.py", "tests/ui"]
+    for asked in (
+        [f"tests/pages/test_{of_the_lab}.py"],
+        [*general, "tests/experiments/test_experiments.py", "-k", of_the_lab],
+    ):
+        command = [sys.executable, "-m", "pytest", "-n", "0", *asked]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
