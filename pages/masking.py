@@ -31,7 +31,7 @@ def main() -> None:
     if run is not None:
         show(page, panel, run)
     with guarded(page.lang):
-        fit.where_none_is_right(page)
+        fit.show_both_masks(page)
     with guarded(page.lang):
         fit.pads(page)
     footer(page.lang)

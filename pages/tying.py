@@ -27,7 +27,7 @@ def main() -> None:
     with guarded(page.lang):
         st.subheader(page.t("touch.title"), anchor=False)
         st.markdown(page.t("touch.about"))
-        touch.touch_it(page, source)
+        touch.show_cell_edit(page, source)
     with guarded(page.lang):
         st.subheader(page.t("size.title"), anchor=False)
         view.sizes(page, source)

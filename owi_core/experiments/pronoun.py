@@ -105,7 +105,7 @@ def run(
     few = tests["heldout"][:N_MEASURED]
 
     def at_the_end() -> dict[str, Any]:
-        draw_spare_rows_afresh(bundle, params.seed)
+        redraw_spare_rows(bundle, params.seed)
         return measure(prepared)
 
     session = Session(
@@ -234,7 +234,7 @@ def find_pronoun(encoding: Encoding) -> int:
 
 
 @torch.no_grad()
-def draw_spare_rows_afresh(bundle: Bundle, seed: int) -> None:
+def redraw_spare_rows(bundle: Bundle, seed: int) -> None:
     """Give words never seen a fresh row: training has pushed the spare rows of a tied matrix away.
 
     Source of the push: the softmax's denominator lowers every word that is not the target.

@@ -126,7 +126,7 @@ def measure(prepared: Prepared, params: Params) -> dict[str, Any]:
     """Return the result: what is shared, the gradient's two parts, and each model's part."""
     first = prepared.sides[0]
     model, config = first.bundle.model, first.bundle.model.config
-    # What training has done to the rows is measured before they are drawn afresh.
+    # What training has done to the rows is measured before they are redrawn.
     gradients = {"start": _gradient(prepared, _drawn(config, params)), "end": _gradient(prepared)}
     parts = {side.name: _part(side, prepared, params) for side in prepared.sides}
     shared = tied_storage(model)
@@ -201,7 +201,7 @@ def _named(first: Any, other: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
 def _part(side: Side, prepared: Prepared, params: Params) -> dict[str, Any]:
     """Return one model's numbers, and how both of its matrices' rows have moved.
 
-    The rows of words never seen are drawn afresh on the way; `as_trained` is from before.
+    The rows of words never seen are redrawn on the way; `as_trained` is from before.
     """
     bundle, tests = side.bundle, prepared.tests
     before = {
@@ -209,7 +209,7 @@ def _part(side: Side, prepared: Prepared, params: Params) -> dict[str, Any]:
         for name in ("heldout", "unseen_words")
     }
     moved = _moved(bundle.model, prepared, params)
-    _draw_unseen_afresh(bundle, prepared, params)
+    _redraw_unseen_rows(bundle, prepared, params)
     measured = {name: pronoun.measure_samples(bundle, samples) for name, samples in tests.items()}
     return {f"accuracy_{name}": m.accuracy for name, m in measured.items()} | {
         "as_trained": before,
@@ -223,9 +223,9 @@ def _part(side: Side, prepared: Prepared, params: Params) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def _draw_unseen_afresh(bundle: Bundle, prepared: Prepared, params: Params) -> None:
+def _redraw_unseen_rows(bundle: Bundle, prepared: Prepared, params: Params) -> None:
     """Give the words never seen fresh rows, in a head of its own too: nobody shall be pushed."""
-    pronoun.draw_spare_rows_afresh(bundle, params.seed)
+    pronoun.redraw_spare_rows(bundle, params.seed)
     head = bundle.model.lm_head.weight
     if head is not bundle.model.embedding.weight:
         rng = torch.Generator().manual_seed(params.seed + 2)

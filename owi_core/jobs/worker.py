@@ -127,7 +127,7 @@ def main(
     """Warm up, say so, do one job and end the process; return early only when there was none."""
     # The pipe is for events alone: what a library prints goes where tracebacks go.
     with redirect_stdout(sys.stderr):
-        _be_modest(nice)
+        _lower_priority(nice)
         known = _shipped_experiments() if experiments is None else experiments
         pipe = _Pipe(stdout)
         ready = {"event": "ready", "version": 1, "pid": os.getpid(), "memory_mb": memory_mb()}
@@ -347,8 +347,8 @@ def memory_mb(pid: int | None = None) -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
-def _be_modest(nice: int) -> None:
-    """One thread at low priority: whoever only reads a page must not feel that a run goes on."""
+def _lower_priority(nice: int) -> None:
+    """Run on one thread at low priority, so that a run does not slow down the pages of others."""
     if hasattr(os, "nice"):
         with suppress(OSError):
             os.nice(nice)

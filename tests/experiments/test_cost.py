@@ -169,7 +169,7 @@ def test_attention_written_out_stops_where_its_matrices_pass_the_cap():
     part = last.result["models"]["explicit"]
     assert part["stopped"] in ("memory", "time")
     per_matrix = 512 * 512 * 4 * 2
-    assert cost_time.foretold_bytes("explicit", 512, small("time")) > 3 * per_matrix
+    assert cost_time.predicted_bytes("explicit", 512, small("time")) > 3 * per_matrix
 
 
 def test_caps_are_kept(results):
@@ -300,7 +300,7 @@ def test_peak_counts_what_is_held_at_one_time():
     assert 4000 <= peak_bytes(one_after_another) < 5000
 
 
-def test_foretold_memory_of_explicit_attention_is_about_what_it_held():
+def test_predicted_memory_of_explicit_attention_is_about_what_it_held():
     q, k, v = (torch.randn(1, 2, 512, 8, requires_grad=True) for _ in range(3))
     mask = masks.causal(512)
     held = peak_bytes(lambda: ranges.ranges.explicit_attention(q, k, v, mask).sum().backward())

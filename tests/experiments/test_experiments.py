@@ -633,11 +633,11 @@ def test_measured_mass_and_accuracy_are_those_of_the_sentences_one_by_one() -> N
     assert measured.mass.shape == (2, 2)
 
 
-def test_spare_rows_are_drawn_afresh_at_the_end() -> None:
+def test_spare_rows_are_redrawn_at_the_end() -> None:
     prepared = pronoun.prepare(small("pronoun"))
     weights = prepared.bundle.model.embedding.weight
     before = weights.detach().clone()
-    pronoun.draw_spare_rows_afresh(prepared.bundle, 0)
+    pronoun.redraw_spare_rows(prepared.bundle, 0)
     changed = (weights != before).any(dim=1).nonzero().flatten().tolist()
     assert isinstance(prepared.bundle.tokenizer, WordTokenizer)
     assert changed == list(prepared.bundle.tokenizer.spare_ids)

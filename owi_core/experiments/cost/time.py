@@ -117,7 +117,7 @@ def score_bytes(T: int, n_head: int, n_layer: int) -> int:
     return T * T * 4 * n_head * n_layer
 
 
-def foretold_bytes(kind: str, T: int, params: Settings) -> int:
+def predicted_bytes(kind: str, T: int, params: Settings) -> int:
     """Return about what a training step will hold at its peak."""
     rest = T * params.d_model * 4 * _NUMBERS_PER_TOKEN * params.n_layer
     if kind != "explicit":
@@ -170,7 +170,7 @@ def _sweep(
         lengths_up_to(params.length),
         cap_seconds=params.cap_seconds,
         cap_bytes=params.cap_mb * 2**20,
-        bytes_of=lambda T: foretold_bytes(kind, T, params),
+        bytes_of=lambda T: predicted_bytes(kind, T, params),
     )
 
 

@@ -18,7 +18,7 @@ PADS = (0, 8, 32)
 PADS_DRAWN = 3
 
 
-def where_none_is_right(page: Frame) -> None:
+def show_both_masks(page: Frame) -> None:
     """Draw two sentences in both models: what 它 looks at and what it is said to mean."""
     st.subheader(page.t("fit.title"), anchor=False)
     st.markdown(page.t("fit.about"))

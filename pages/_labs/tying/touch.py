@@ -38,7 +38,7 @@ def first_word(source: str) -> int:
     return words_of(source).encode_words([READY_PAIRS[0].answer_b or ""]).ids[0]
 
 
-def touch_it(page: Frame, source: str) -> None:
+def show_cell_edit(page: Frame, source: str) -> None:
     """Draw the picker, what the edits have done to both models, and the way back."""
     text, cell = _pick(page, source)
     keep(edits_key(source), [], high=MOST_EDITS)

@@ -83,13 +83,13 @@ def proof_lines(reading: Reading, layer: int) -> list[Line]:
     control = reading.cut(reading.control(cut.edge))
     if control is not None:
         lines.append(("proof.control", _cut_values(reading, control)))
-    dearest = dearest_cut(reading)
+    dearest = most_important_cut(reading)
     if dearest is not None and dearest.change_nats < min(cut.change_nats, 0) - IDLE_NATS:
         lines.append(("proof.dearest", _cut_values(reading, dearest)))
     return lines
 
 
-def dearest_cut(reading: Reading) -> Cut | None:
+def most_important_cut(reading: Reading) -> Cut | None:
     """The edge whose loss costs the answer most, in any layer."""
     effects = reading.effects
     if np.isnan(effects).all():
