@@ -12,9 +12,11 @@ def aligned(a_labels: Sequence[str], b_labels: Sequence[str]) -> list[Pair]:
     Words are aligned in reading order first (difflib); of the rest, equal words that changed
     places are paired too.  苹果 and 杯子 in one slot stay two words, each with its own weight.
     """
+    # autojunk would ignore words that are frequent in sentences of 200 words or more.
     matcher = SequenceMatcher(None, list(a_labels), list(b_labels), autojunk=False)
     pairs: list[Pair] = []
     for kind, a_low, a_high, b_low, b_high in matcher.get_opcodes():
+        # "replace" is not a pair: 苹果 and 杯子 in one slot are two words with a weight each.
         if kind == "equal":
             pairs += zip(range(a_low, a_high), range(b_low, b_high), strict=True)
         else:
@@ -26,6 +28,8 @@ def aligned(a_labels: Sequence[str], b_labels: Sequence[str]) -> list[Pair]:
 def _moved_words_paired(
     pairs: Sequence[Pair], a_labels: Sequence[str], b_labels: Sequence[str]
 ) -> list[Pair]:
+    # difflib keeps the reading order, so a word that changed places is left on both sides.
+    # Each is paired with the first equal word that is still free: every position is used once.
     waiting = [j for i, j in pairs if i is None and j is not None]
     paired: list[Pair] = []
     for i, j in pairs:
@@ -35,4 +39,5 @@ def _moved_words_paired(
             paired.append((i, moved))
         else:
             paired.append((i, j))
+    # What a moved word was paired with must not be listed again on its own.
     return [(i, j) for i, j in paired if i is not None or j in waiting]

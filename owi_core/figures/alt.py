@@ -47,9 +47,11 @@ def _heard(trace: Any, layout: Any) -> Heard | None:
     values, place, title = (
         _cells(trace, layout) if trace.type == "heatmap" else _points(trace, layout)
     )
+    # Gaps are forbidden keys and gutters: they are not counted and cannot be the least.
     known = np.flatnonzero(np.isfinite(values))
     if not len(known):
         return None
+    # Of equal values the first is named, as a reader from the left would.
     low, high = (int(known[at]) for at in (values[known].argmin(), values[known].argmax()))
     return Heard(
         plain(str(trace.name or "")),
@@ -66,6 +68,7 @@ _Told = tuple[Any, Callable[[int], str], str]  # values, the words at one of the
 def _cells(trace: Any, layout: Any) -> _Told:
     """Return a heatmap's cells row by row; a cell stands at its row's word → its column's."""
     values = np.asarray(trace.z, dtype=np.float64)
+    # Row by row, so place n is row n // columns and column n % columns.
     n_columns = values.shape[1]
     across = _places(trace.x, layout[axis_name(trace, "x")])
     down = _places(trace.y, layout[axis_name(trace, "y")])
@@ -75,8 +78,10 @@ def _cells(trace: Any, layout: Any) -> _Told:
 
 def _points(trace: Any, layout: Any) -> _Told:
     """Return the lengths of bars, or the heights of points."""
+    # Horizontal bars have their lengths on x; everything else has its values on y.
     told, other = ("x", "y") if trace.type == "bar" and trace.orientation == "h" else ("y", "x")
     axis = axis_name(trace, told)
+    # An axis of words carries places: the y of a path's point is a layer, not a value.
     worded = any(adds(text, at) for at, text in axis_words(layout[axis]).items())
     if trace[told] is None or worded:
         return np.empty(0), str, ""
@@ -92,6 +97,7 @@ def _places(where: Any, axis: Any) -> Callable[[int], str]:
         at = n if where is None else where[n]
         if isinstance(at, str):
             return plain(at)
+        # Four significant digits: a place on an axis is read aloud, not calculated with.
         return words.get(float(at), significant(float(at), 4))
 
     return place

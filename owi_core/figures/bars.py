@@ -113,6 +113,7 @@ def amount_bars(
         )
         for bar in bars
     ]
+    # 28 % for the number behind the longest bar, and an axis of length 1 if all are 0.
     span = [0.0, 1.28 * max([bar.value for bar in bars], default=0.0) or 1.0]
     return _draw(strips, title, span, theme)
 
@@ -172,8 +173,10 @@ def end_values(inside: np.ndarray, fills: Sequence[str]) -> dict[str, Any]:
     return {
         "textposition": ["inside" if fits else "outside" for fits in inside],
         "insidetextanchor": "end",
+        # Black or white, whichever contrasts more with this bar.
         "insidetextfont": {"color": [ink_on(fill) for fill in fills]},
         "textangle": 0,
+        # Plotly would shrink a number that does not fit, until it cannot be read.
         "constraintext": "none",
         "cliponaxis": False,
     }
@@ -184,6 +187,7 @@ def _strip(bar: Bar, colour: str, written: str, theme: Theme) -> _Strip:
     return _Strip(
         line=name,
         value=bar.value,
+        # Muted, not left out: what a head does is read against what the other parts do.
         fill=colour if bar.strong else palette(theme).muted,
         written=written,
         hover_value=decimal(bar.value, 3),
@@ -213,6 +217,7 @@ def _draw(
             "line": {"width": 0},
         },
         text=[strip.written for strip in strips],
+        # Inside from half of the axis on: a shorter bar has room beside it, a longer one inside.
         **end_values(np.abs(values) >= (span[1] - span[0]) / 2, fills),
         customdata=[strip.note for strip in strips],
         # Formatted here: a hover box would print a hyphen for the minus sign.
@@ -234,12 +239,14 @@ def _group_bars(group: Group, span: Sequence[float], theme: Theme) -> go.Bar:
     name, colour = as_typed(group.name), getattr(palette(theme), group.colour)
     return go.Bar(
         x=list(group.values),
+        # Positions as in _draw: two equal words keep a line each.
         y=list(range(len(values))),
         orientation="h",
         name=name,
         marker={"color": colour, "line": {"width": 0}},
         text=[decimal(value) for value in values],
         textfont={"size": NOTE_SIZE},
+        # A quarter here: the bars of a group are thin, and neighbours' numbers would touch.
         **end_values(np.abs(values) >= (span[1] - span[0]) / 4, [colour] * len(values)),
         hovertext=[decimal(value, 3) for value in values],
         hovertemplate=f"{name} <b>%{{hovertext}}</b><extra></extra>",
@@ -248,6 +255,7 @@ def _group_bars(group: Group, span: Sequence[float], theme: Theme) -> go.Bar:
 
 def _signed_span(values: Sequence[float], least: float) -> list[float]:
     """Return limits that hold 0, every bar, and the number written at its end."""
+    # 0 is included even if all values are on one side: bars begin there.
     low, high = min([*values, 0.0]), max([*values, 0.0])
     if high - low < least:
         # Widen the side that has the longer bar: the other one keeps its zero at the edge.
@@ -258,6 +266,7 @@ def _signed_span(values: Sequence[float], least: float) -> list[float]:
 
 
 def _edge_line(cut: CutEdge, text: FigureText) -> str:
+    # Printed short; the hover box has both words whole, with their places.
     edge = f"{tick(cut.query_label)} → {tick(cut.key_label)}"
     return f"{edge}<br>({as_typed(text.control)})" if cut.control else edge
 

@@ -10,11 +10,13 @@ from typing import Any
 
 # A token that is only blank would be invisible, so it is drawn by its customary sign.
 _BLANKS = {" ": "␣", "\u3000": "␣", "\xa0": "␣", "\n": "↵", "\r": "↵", "\r\n": "↵", "\t": "⇥"}
+# % as well: a hover box would take %{…} in a word for a place to fill in.
 _MARKUP = str.maketrans({c: f"&#{ord(c)};" for c in "&<>$%"})
 _ISOLATE, _ISOLATE_END = "\u2068", "\u2069"
 _ISOLATE_STARTS = {"LRI", "RLI", "FSI"}
 _DIRECTED = _ISOLATE_STARTS | {"R", "AL", "AN", "LRE", "LRO", "RLE", "RLO", "PDF", "PDI"}
 # Half-width units: a tick may be this wide; the hover box may hold this much and no more.
+# 16 units are eight Chinese characters, about half of a phone's width at 16 px.
 MAX_TICK_UNITS = 16
 MAX_HOVER_CHARACTERS = 200
 _HOVER_LINE = 40
@@ -34,8 +36,10 @@ def isolated(text: str) -> str:
     A text without right-to-left letters or direction marks comes back as it is.
     Source: Unicode Standard Annex 9, section 6.2, on the isolation of inserted text.
     """
+    # Most words need nothing; without this test every label would carry two invisible marks.
     if _DIRECTED.isdisjoint(map(unicodedata.bidirectional, text)):
         return text
+    # A closing mark in the text would end our isolate early, an opening one would need an end.
     ends = text.count(_ISOLATE_END)  # each could close one isolate of ours
     starts = sum(unicodedata.bidirectional(c) in _ISOLATE_STARTS for c in text)
     return _ISOLATE * (ends + 1) + text + _ISOLATE_END * (starts + ends + 1)
@@ -52,6 +56,7 @@ def tick(label: str) -> str:
         return as_typed(label)
     kept = ""
     for character in label:
+        # Cut before escaping: an entity cut in two would be printed as it is.
         if width_units(kept + character) >= MAX_TICK_UNITS:
             break
         kept += character
@@ -61,6 +66,7 @@ def tick(label: str) -> str:
 def hover(label: str, position: int) -> str:
     """Return a label with its place in the sentence, counted from 1: 苹果 (3)."""
     cut = label if len(label) <= MAX_HOVER_CHARACTERS else label[:MAX_HOVER_CHARACTERS] + "…"
+    # A hover box does not wrap: a line of 200 characters would leave the screen.
     lines = [cut[i : i + _HOVER_LINE] for i in range(0, len(cut), _HOVER_LINE)]
     return f"{'<br>'.join(map(as_typed, lines))} ({position + 1})"
 
@@ -87,8 +93,10 @@ def column_axis(labels: Sequence[str], px: int) -> dict[str, Any]:
     """
     ticks = word_axis(labels)
     widest = max((width_units(label) for label in labels), default=1)
+    # Half-width units are half the font size wide, and 4 px keep two words apart.
     if len(labels) * (min(widest, MAX_TICK_UNITS) * px / 2 + 4) <= _NARROW_PX:
         return ticks
+    # Written downwards, not rotated: rotated Chinese is hard to read from the back of a room.
     if len(labels) <= _MOST_COLUMNS and all(_stacks(label) for label in labels):
         return ticks | {"ticktext": ["<br>".join(map(as_typed, label)) for label in labels]}
     return _number_axis(len(labels))
@@ -108,6 +116,7 @@ def numbered(labels: Sequence[str], columns: dict[str, Any]) -> list[str]:
 
 
 def _number_axis(n: int) -> dict[str, Any]:
+    # From 13 columns on every fourth number is printed: 4, 8, 12 …
     positions = range(n) if n <= _MOST_COLUMNS // 2 else range(3, n, 4)
     return {
         "tickmode": "array",

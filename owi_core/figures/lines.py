@@ -41,6 +41,7 @@ class Line:
     """
 
     name: str
+    # In the order in which they are joined.
     points: Sequence[tuple[float, float]]
     colour: Colour = "muted"
     dash: str = ""
@@ -96,6 +97,7 @@ def line_chart(
     A line without points has no trace and no label.
     """
     figure = base_figure(theme, height)
+    # A model that was stopped before its first measurement would leave a name without a line.
     drawn = [line for line in lines if line.points] if names == "ends" else list(lines)
     traces = [_trace(line, place, names, (x, y), theme) for place, line in enumerate(drawn)]
     figure.add_traces(traces)
@@ -128,6 +130,7 @@ def loss_curve(
     text = text or FigureText()
     lines = [Line(text.trained, list(zip(steps, loss, strict=True)), "ink")]
     if evaluated:
+        # Open marks: held-out losses are few, and the line between them was not measured.
         lines.append(Line(text.evaluated, evaluated, "muted", "dash", hollow=True))
     figure = line_chart(
         lines,
@@ -155,6 +158,7 @@ def time_by_length(
             timed.label,
             [(length, 1000 * seconds) for length, seconds in timed.seconds.items()],
             _IDENTITIES[timed.identity],
+            # No exponent from fewer lengths than a fit needs.
             end="" if timed.slope is None else f"{timed.slope:.2f}",
         )
         for timed in series
@@ -169,6 +173,7 @@ def _trace(
     colours = palette(theme)
     colour = getattr(colours, line.colour)
     own = line.colour != "muted"
+    # A single point has no line at all: without a mark it would be invisible.
     few = len(line.points) <= _MOST_MARKED
     hollow = {"color": colours.surface, "size": 9, "line": {"color": colours.ink, "width": 2}}
     filled = {"symbol": _SYMBOLS[place % len(_SYMBOLS)], "size": 7 if own else 5}
@@ -190,6 +195,7 @@ def _trace(
 def _hover(line: Line, names: Names, x: Scale, y: Scale) -> str:
     """Return what the hover box says; the box that all lines of a legend share names them."""
     value = f"%{{y:{y.hover_format}}}"
+    # <extra></extra> would remove the name, and the shared box would list bare numbers.
     if names == "legend":
         return value
     titles = f"{as_typed(x.title)} %{{x}}<br>{as_typed(y.title)}"
@@ -197,12 +203,15 @@ def _hover(line: Line, names: Names, x: Scale, y: Scale) -> str:
 
 
 def _x_axis(lines: Sequence[Line], scale: Scale, room_px: int, theme: Theme) -> dict[str, Any]:
+    # Steps begin at 0 even if the first value is at 1: a curve that starts late is seen to.
     if not scale.log:
         return axis(theme, scale.title, rangemode="tozero")
     # Plotly's own ticks on a logarithmic scale are powers of ten; measured lengths are not.
     ticks = sorted({x for line in lines for x, _ in line.points})
     while len(ticks) > 1 and sum(len(f"{tick:g} ") for tick in ticks) * _DIGIT_PX > room_px:
+        # Every second one, so that the rest are still at equal ratios.
         ticks = ticks[::2]
+    # As they were measured, without the powers or separators of Plotly's own tick texts.
     texts = [f"{tick:g}" for tick in ticks]
     return axis(theme, scale.title, type="log", tickvals=ticks, ticktext=texts)
 
@@ -217,6 +226,7 @@ def _y_axis(
         # D2: at 1, 2 and 5 of each decade, since measured times often span less than two.
         return axis(theme, scale.title, type="log", dtick="D2", exponentformat="none", **settings)
     values = [*_values(lines), *(level.value for level in levels)]
+    # All values 0, or none: an axis from 0 to 0 would have no height.
     highest = max(values, default=1.0) or 1.0
     limits = scale.limits or (0, highest * _HEADROOM)
     return axis(theme, scale.title, range=list(limits), **settings)
@@ -251,6 +261,7 @@ def _end_names(lines: Sequence[Line], y: Scale, height: int, theme: Theme) -> di
     low, high = min(every), max(every)
     if y.limits is not None:
         low, high = y.limits
+    # The height of a label in units of the axis: its px over the px of the plot.
     gap = ((high - low) or 1.0) * _LABEL_PX / (height - _AXES_PX)
     ends = sorted(((float(place(line.points[-1][1])), line) for line in lines), key=_first)[::-1]
     places = spread([end for end, _ in ends], low, high, gap)
@@ -270,10 +281,12 @@ def spread(ends: Sequence[float], low: float, high: float, gap: float) -> list[f
     """
     places, free = [], high
     for end in ends:
+        # At its own end if that is free, else just below the label above it.
         places.append(min(end, free))
         free = places[-1] - gap
     free = low
     for n in reversed(range(len(places))):
+        # Upwards a label moves only if one below it needs its place: order and distance are kept.
         places[n] = max(places[n], free)
         free = places[n] + gap
     return places

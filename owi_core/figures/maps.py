@@ -13,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from owi_core.figures.labels import as_typed, hovers, tick
-from owi_core.figures.matrix import pattern_matrix
+from owi_core.figures.matrix import bare_matrix
 from owi_core.figures.numerals import decimal
 from owi_core.figures.roles import mark
 from owi_core.figures.text import FigureText
@@ -47,6 +47,7 @@ def position_likeness(
 ) -> go.Figure:
     """Return the cosine of every two positions, (T, T), from −1 to 1."""
     text = text or FigureText()
+    # The cosine is the product of unit vectors; unlike the product itself it ignores lengths.
     unit = table / np.linalg.norm(table, axis=1, keepdims=True)
     return _signed_map(unit @ unit.T, text.position, text.position, theme)
 
@@ -65,6 +66,7 @@ def row_over_training(
     steps: (S,) steps of the snapshots.  rows: (S, T) weights.  step: where the cursor is.
     """
     text = text or FigureText()
+    # Checked here: Plotly would draw the part that fits and leave the rest empty.
     if rows.shape != (len(steps), len(labels)):
         raise ValueError(
             f"rows have shape {rows.shape}: {(len(steps), len(labels))} is needed, "
@@ -74,10 +76,12 @@ def row_over_training(
     figure.add_heatmap(
         x=list(steps),
         y=list(range(len(labels))),
+        # Transposed: keys go down and steps across, as the row is drawn elsewhere.
         z=rows.T,
         zmin=ATTENTION_RANGE[0],
         zmax=ATTENTION_RANGE[1],
         colorscale=colour_stops(palette(theme).ramp),
+        # The axis has shortened words; the hover box needs the whole one with its place.
         customdata=[[word] * len(steps) for word in hovers(labels)],
         hovertemplate=f"<b>%{{customdata}}</b><br>{as_typed(text.step)} %{{x}}<br>"
         f"{as_typed(text.weight)} <b>%{{z:.3f}}</b><extra></extra>",
@@ -90,6 +94,7 @@ def row_over_training(
         yaxis=line_axis(theme, [tick(label) for label in labels], text.key),
     )
     if step is not None:
+        # Vermilion, as the cursor has to be seen on paper and on ink.
         figure.add_vline(x=step, line={"color": palette(theme).b, "width": 2})
     return figure
 
@@ -172,7 +177,9 @@ def gradient_map(
         figure,
         xaxis=axis(theme, across, showticklabels=False, range=[-0.5, len(words) - 0.5]),
         yaxis=line_axis(theme, [as_typed(name) for name in names]),
+        # A gap shows the background: the same grey that means "exactly 0" in a matrix.
         plot_bgcolor=palette(theme).forbidden,
+        # A line of text above the map for each group's name.
         margin={"t": 24 + _GROUP_PX * len(set(roles))},
     )
     _mark_groups(figure, roles, theme)
@@ -194,9 +201,7 @@ def influence_map(
     framed as a leak if it is not exactly 0.  highest: the value with the darkest ink.  No numbers
     are written: several maps are drawn beside each other, and a cell is narrow.
     """
-    return pattern_matrix(
-        shares, reach, tokens, tokens, highest=highest, written=False, theme=theme, text=text
-    )
+    return bare_matrix(shares, reach, tokens, tokens, highest=highest, theme=theme, text=text)
 
 
 def influence_text(text: FigureText, *, query: str, key: str, weight: str, none: str) -> FigureText:
@@ -225,6 +230,7 @@ def _unit_colorbar(title: str) -> dict[str, Any]:
     return {
         "title": {"text": as_typed(title), "side": "right", "font": {"size": TEXT_SIZE}},
         "thickness": 8,
+        # Fixed ticks, so that the bars of several maps can be compared.
         "tickvals": [0, 0.5, 1],
         "ticktext": ["0", "0.5", "1"],
         "outlinewidth": 0,
@@ -235,6 +241,7 @@ def _crosses(cells: np.ndarray, name: str, theme: Theme) -> go.Scatter:
     """Return a cross on each True cell of (K, D); it names a place and has no value."""
     rows, columns = np.nonzero(cells)
     return go.Scatter(
+        # Columns are counted from 0, distances from 1.
         x=columns + 1,
         y=rows,
         mode="markers",
@@ -264,6 +271,7 @@ def _mark_groups(figure: go.Figure, roles: Sequence[str], theme: Theme) -> None:
     for place, members in enumerate(groups):
         n = len(members)
         if start:
+            # Half a cell to the left: between the last word of a group and the first of the next.
             figure.add_vline(x=start - 0.5, line={"color": palette(theme).b, "width": 2})
         figure.add_annotation(
             x=start - 0.5,

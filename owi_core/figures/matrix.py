@@ -25,6 +25,7 @@ from owi_core.figures.theme import (
     word_size,
 )
 
+# Up to 12 words a cell holds four characters on a phone; weights below 0.1 are left to colour.
 _WRITTEN_TOKENS, _WRITTEN_WEIGHT = 12, 0.1
 # With fewer words than this the cells stop growing and the rest of the width stays empty.
 _LEAST_COLUMNS = 8
@@ -38,20 +39,39 @@ def pattern_matrix(
     *,
     query: int | None = None,
     highest: float = ATTENTION_RANGE[1],
-    written: bool = True,
     theme: Theme = "light",
     text: FigureText | None = None,
 ) -> go.Figure:
-    """Return one head's pattern; `query` marks a row, `written` puts numbers where they fit.
+    """Return one head's pattern with numbers where they fit; `query` marks a row.
 
     pattern: (T_q, T_k) weights, or other values from 0 to `highest`, which has the darkest ink.
     mask: (T_q, T_k) bool, True = may attend.
     A forbidden cell is hatched; one that is not 0 keeps its colour and is framed as a leak.
     """
+    figure = bare_matrix(
+        pattern, mask, query_labels, key_labels, highest=highest, theme=theme, text=text
+    )
+    if max(pattern.shape) <= _WRITTEN_TOKENS:
+        figure.add_trace(_written(pattern, highest, theme).update(xaxis="x2", yaxis="y2"))
+    if query is not None:
+        figure.add_shape(_row_frame(query, len(key_labels), theme))
+    return figure
+
+
+def bare_matrix(
+    pattern: np.ndarray,
+    mask: np.ndarray,
+    query_labels: Sequence[str],
+    key_labels: Sequence[str],
+    *,
+    highest: float = ATTENTION_RANGE[1],
+    theme: Theme = "light",
+    text: FigureText | None = None,
+) -> go.Figure:
+    """Return the matrix of `pattern_matrix` without numbers in its cells."""
     text = text or FigureText()
     check_shapes(pattern, mask, query_labels, key_labels)
-    n_query, n_key = pattern.shape
-    figure = base_figure(theme, height_for(n_query, extra=130))
+    figure = base_figure(theme, height_for(len(query_labels), extra=130))
     nothing = _cell_hover(text, text.forbidden)
     figure.add_traces(
         [
@@ -61,14 +81,10 @@ def pattern_matrix(
             _leak_frames(pattern, mask, theme, text),
         ]
     )
-    if written and max(n_query, n_key) <= _WRITTEN_TOKENS:
-        figure.add_trace(_written(pattern, highest, theme))
     figure.data[1].update(zmax=highest, showscale=True, colorbar=_scale(text, highest))
     # Cells lie on the lower axes, so that hatches and frames on the upper ones are seen.
     figure.update_traces(xaxis="x2", yaxis="y2", selector={"type": "scatter"})
     lay_out(figure, **_axes(query_labels, key_labels, theme, text))
-    if query is not None:
-        figure.add_shape(_row_frame(query, n_key, theme))
     return figure
 
 
@@ -89,6 +105,7 @@ def weight_cells(
 ) -> go.Heatmap:
     """Return the cells with a weight: those that are allowed, and leaks; the rest is a gap."""
     return go.Heatmap(
+        # A forbidden cell that is not exactly 0 is a leak: it keeps its colour like any weight.
         z=np.where(mask | (pattern != 0), pattern, np.nan),
         zmin=ATTENTION_RANGE[0],
         zmax=ATTENTION_RANGE[1],
@@ -130,9 +147,10 @@ def _cell_hover(text: FigureText, note: str = "") -> str:
 
 
 def _hatch(mask: np.ndarray, theme: Theme) -> go.Scatter:
-    """Return two strokes for every forbidden cell, one line trace for all of them."""
+    """Return three strokes for every forbidden cell, one line trace for all of them."""
     xs: list[float | None] = []
     ys: list[float | None] = []
+    # Three strokes along the rising diagonal, which together look like a hatch; None lifts the pen.
     for i, j in np.argwhere(~mask).tolist():
         xs += [j - 0.5, j + 0.5, None, j - 0.5, j, None, j, j + 0.5, None]
         ys += [i + 0.5, i - 0.5, None, i, i - 0.5, None, i + 0.5, i, None]
@@ -145,6 +163,7 @@ def _leak_frames(
     """Return a frame round every forbidden cell that is not 0."""
     xs: list[float | None] = []
     ys: list[float | None] = []
+    # Five corners close the frame; it lies inside the cell, so that neighbours stay apart.
     for i, j in np.argwhere(~mask & (pattern != 0)).tolist():
         xs += [j - 0.42, j + 0.42, j + 0.42, j - 0.42, j - 0.42, None]
         ys += [i - 0.42, i - 0.42, i + 0.42, i + 0.42, i - 0.42, None]
@@ -188,6 +207,7 @@ def _axes(
     font = {"tickfont": {"size": word_size(max(n_query, n_key))}}
     columns = column_axis(key_labels, word_size(n_key))
     rows = word_axis(query_labels) | {"ticktext": numbered(query_labels, columns)}
+    # Reversed y: query 0 is on top, as in the formula and in the article.
     x_range, y_range = [-0.5, max(n_key, _LEAST_COLUMNS) - 0.5], [n_query - 0.5, -0.5]
     whole = axis(theme, showticklabels=False)
     return {
@@ -195,6 +215,8 @@ def _axes(
         "yaxis": whole
         | word_axis(query_labels)
         | {"ticktext": hovers(query_labels), "range": y_range},
+        # Two axes lie on one another, because Plotly has one text for a tick: the printed words are
+        # short or numbers, the hover box needs the whole word with its place.
         "xaxis2": axis(theme, text.key, side="top", **columns, **font)
         | {"overlaying": "x", "matches": "x", "range": x_range},
         "yaxis2": axis(theme, text.query, side="left", **rows, **font)
@@ -213,6 +235,7 @@ def _scale(text: FigureText, highest: float) -> dict[str, Any]:
         "yanchor": "top",
         "ypad": 8,
         "tickvals": [0, highest / 2, highest],
+        # `highest` is 1 for attention and any share for influence: three digits fit both.
         "ticktext": [f"{value:.3g}" for value in (0, highest / 2, highest)],
         "outlinewidth": 0,
     }

@@ -33,6 +33,7 @@ def signed_exact(value: float) -> str:
 
 def _with_real_minus(text: str) -> str:
     # The mantissa alone decides: -0.00 has no digit but zeros, -1e-05 has one.
+    # "-1e-05" has two hyphens: the exponent gets a real minus as well.
     mantissa, exponent, power = text.partition("e")
     if mantissa[:1] in "+-" and not any(digit in mantissa for digit in "123456789"):
         mantissa = mantissa[1:] if mantissa[1:2].isdigit() else mantissa  # keep the sign of inf

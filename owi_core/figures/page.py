@@ -55,6 +55,7 @@ def figure_page(
         f"<dt>{escape(name)}</dt><dd>{escape(fact)}</dd>" for name, fact in facts.items()
     )
     return _PAGE.format(
+        # zh alone leaves browsers free to choose Japanese forms of the characters.
         lang=_LANGUAGES.get(lang, lang),
         title=escape(title),
         font=FONT_FAMILY,
@@ -64,10 +65,12 @@ def figure_page(
         surface=colours.surface,
         figure=figure.to_html(
             full_html=False,
+            # The whole script: a page that was saved must open without a network.
             include_plotlyjs=True,
             div_id="figure",
             config={"displaylogo": False, "responsive": True},
         ),
+        # An empty list would leave a gap and be announced by screen readers.
         facts=f"<dl>{told}</dl>" if told else "",
         code=f"<pre>{escape(code)}</pre>" if code else "",
         source=escape(source),

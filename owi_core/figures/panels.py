@@ -16,6 +16,7 @@ from owi_core.figures.roles import decoration
 from owi_core.figures.text import FigureText
 from owi_core.figures.theme import TEXT_SIZE, Theme, axis, base_figure, lay_out, palette
 
+# The width of the widest page; panels stop growing where few heads would fill it.
 _SHEET_PX, _LARGEST_PANEL_PX = 900, 150
 _LEAST_HEADS = 4
 _LEAST_GUTTER = 4  # cells; the title of a row of panels is in the gutter above it
@@ -80,7 +81,9 @@ def reach_panels(
     row's title.  causal: the future, which no kind may see, is drawn as forbidden.
     """
     K, _, T, _ = reached.shape
+    # The title of a row is printed in the gutter, which needs more room than a mere gap.
     gutter = max(_LEAST_GUTTER, 2 * gutter_cells(T))
+    # (K, L, T, T) has the shape of (layers, heads, T, T): the same sheet fits both.
     sheet = tiled(reached.astype(float), gutter)
     height, width = sheet.shape
     figure = base_figure(theme, 40 + 124 * K)
@@ -108,6 +111,7 @@ def gutter_cells(n_tokens: int) -> int:
 def tiled(panels: np.ndarray, gutter: int) -> np.ndarray:
     """Lay panels (L, H, T_q, T_k) on one sheet (L·(T_q+g)−g, H·(T_k+g)−g) with NaN between."""
     n_layer, n_head, n_query, n_key = panels.shape
+    # NaN is a gap: the gutters have no colour and no hover box.
     sheet = np.full(
         (n_layer * (n_query + gutter) - gutter, n_head * (n_key + gutter) - gutter), np.nan
     )
@@ -121,11 +125,13 @@ def tiled(panels: np.ndarray, gutter: int) -> np.ndarray:
 def _weights(sheet: np.ndarray, theme: Theme, text: FigureText) -> go.Heatmap:
     hover = _cell_hover(f"{as_typed(text.weight)} <b>%{{z:.3f}}</b>")
     cells = weight_cells(sheet, np.isfinite(sheet), theme, hover, as_typed(text.weight))
+    # Gaps of a pixel between cells would eat a cell of four pixels.
     return cells.update(xgap=0, ygap=0)
 
 
 def _forbidden(hidden: np.ndarray, theme: Theme, text: FigureText) -> go.Heatmap:
     # Gutters must stay empty: only cells that exist and hold exactly 0 are marked.
+    # A NaN compares unequal to 0, so gutters and allowed cells become 1 and are not drawn.
     nowhere = np.where(hidden == 0, 0.0, 1.0)
     hover = _cell_hover(as_typed(text.forbidden))
     cells = forbidden_cells(nowhere, nowhere != 0, theme, hover, as_typed(text.forbidden))
@@ -138,6 +144,7 @@ def _cell_hover(value: str) -> str:
 
 def _lines(name: str, n_panel: int, labels: Sequence[str], gutter: int) -> dict[str, Any]:
     """Return unprinted ticks at every cell: the hover box reads panel and word from them."""
+    # Cells are numbered through the whole sheet; panel p begins after p panels and gutters.
     step = len(labels) + gutter
     words = hovers(labels)
     return {
@@ -152,6 +159,7 @@ def _lines(name: str, n_panel: int, labels: Sequence[str], gutter: int) -> dict[
 
 def _columns(n_head: int, n_key: int, gutter: int) -> list[float]:
     """Return the span of the columns; fewer heads than four leave room instead of stretching."""
+    # Stretched over the whole width, two heads would be flat rectangles.
     return [-0.5, max(n_head, _LEAST_HEADS) * (n_key + gutter) - gutter - 0.5]
 
 
@@ -160,6 +168,7 @@ def _titles(
 ) -> list[dict[str, Any]]:
     """Return the heads' numbers above the columns and the layers' beside the rows."""
     n_layer, n_head, n_query, n_key = shape
+    # Annotations, not ticks: the ticks name every cell for the hover box.
     common = {"showarrow": False, "font": {"size": TEXT_SIZE, "color": palette(theme).muted}}
     # More heads have no room for the word on a phone: it stands once, as the axis title.
     name = f"{as_typed(text.head)} " if n_head <= _LEAST_HEADS else ""
@@ -214,6 +223,7 @@ def _links(sheet: np.ndarray, linked: str, unlinked: str, theme: Theme) -> go.He
 def _future(reached: np.ndarray, causal: bool, gutter: int, theme: Theme) -> go.Heatmap:
     """Return grey over every later key that is not linked, in all panels; a leak stays visible."""
     T = reached.shape[-1]
+    # np.tri is True where the key is not later than the query.
     future = np.broadcast_to(~np.tri(T, dtype=bool) & causal, reached.shape)
     grey = palette(theme).forbidden
     return go.Heatmap(
@@ -246,6 +256,7 @@ def _row_titles(
             "x": 0,
             "xref": "paper",
             "xanchor": "left",
+            # The upper edge of the first cell of the row of panels.
             "y": row * step - 0.5,
             "yanchor": "bottom",
             "text": text,
@@ -262,6 +273,7 @@ def _column_titles(
 ) -> list[dict[str, Any]]:
     return [
         {
+            # The middle of a panel: cells are at whole numbers, the first at the panel's left edge.
             "x": column * (T + gutter) + (T - 1) / 2,
             "y": 1,
             "yref": "paper",

@@ -27,6 +27,7 @@ DEFAULT_THRESHOLD = 0.1
 _WRITTEN_WEIGHT = 0.3
 _LEVEL_PX = 110
 _MAX_WIDTH_PX = 12
+# 17 points look smooth at this size; more would only make the figure larger to send.
 _CURVE_POINTS = 17
 _ACROSS_TOKENS = 16
 
@@ -50,14 +51,17 @@ def path_edges(
     layer beneath, since the residual stream carries it on.
     """
     edges: list[Edge] = []
+    # The answer is read at the query in the last layer, so the search goes from there downwards.
     reached = {query}
     for layer in range(len(pattern) - 1, -1, -1):
         found = [
             Edge(layer, token, int(key), float(pattern[layer, token, key]))
             for token in sorted(reached)
+            # Weaker edges are many and too thin to see; the figure prints the threshold.
             for key in np.flatnonzero(pattern[layer, token] >= threshold)
         ]
         edges += found
+        # A token that was reached stays reached: the residual stream carries it to the next layer.
         reached |= {edge.key for edge in found}
     return tuple(edges)
 
@@ -82,6 +86,7 @@ def attention_path(
         )
     n_layer = len(pattern)
     columns = column_axis(labels, word_size(len(labels)))
+    # Long sentences run downwards: side by side their words would overlap.
     across = len(labels) <= _ACROSS_TOKENS and prints_words(columns, labels)
     edges = path_edges(pattern, query, threshold)
     figure = base_figure(
@@ -93,6 +98,7 @@ def attention_path(
     )
     if not across:
         for trace in figure.data:
+            # The same drawing turned: tokens on the vertical axis, layers from left to right.
             trace.x, trace.y = trace.y, trace.x
     lay_out(figure, **_axes(n_layer, labels, query, across, theme, text))
     lay_out(
@@ -105,6 +111,7 @@ def attention_path(
 def _reads(edges: Sequence[Edge], theme: Theme) -> list[go.Scatter]:
     """Return a curve for every edge, from the reader down to what it reads."""
     share = np.linspace(0, 1, _CURVE_POINTS)
+    # Smoothstep: level at both ends, so that the curve meets the dotted stream at no angle.
     bend = share * share * (3 - 2 * share)
     return [
         go.Scatter(
@@ -128,6 +135,7 @@ def _carried(n_layer: int, edges: Sequence[Edge], query: int, theme: Theme) -> g
     """Return the residual stream of every reached token, dotted: it carries, it does not read."""
     top = {query: n_layer}
     for edge in edges:
+        # Edges come last layer first: the first one to a key gives the highest level it is read at.
         top.setdefault(edge.key, edge.layer)
     xs: list[float | None] = []
     ys: list[float | None] = []
@@ -145,6 +153,7 @@ def _stations(
 ) -> go.Scatter:
     """Return a dot for every token at every level: filled where the path passes."""
     colours = palette(theme)
+    # A token is passed as a key below the layer that reads it, and as a query above it.
     passed = {(query, n_layer)} | {(edge.key, edge.layer) for edge in edges}
     passed |= {(edge.query, edge.layer + 1) for edge in edges}
     spots = [(token, level) for level in range(n_layer + 1) for token in range(len(labels))]
@@ -170,6 +179,7 @@ def _notes(edges: Sequence[Edge], labels: Sequence[str], text: FigureText) -> go
         x=[(edge.query + edge.key) / 2 for edge in edges],
         y=[edge.layer + 0.5 for edge in edges],
         mode="markers",
+        # A line has no hover box along its length in Plotly; an invisible point has one.
         marker={"size": 18, "opacity": 0},
         customdata=[
             [
@@ -216,6 +226,7 @@ def _axes(
         theme,
         **ticks,
         tickfont={"size": word_size(len(labels))},
+        # Half a step more on each side, for the widest mark and the first and last word.
         range=[-0.6, len(labels) - 0.4] if across else [len(labels) - 0.4, -0.6],
     )
     levels = axis(

@@ -39,4 +39,5 @@ def marks_of(trace: Any) -> list[str]:
 
 
 def _meta(trace: Any) -> dict[str, Any]:
+    # Plotly lets meta be anything; one set elsewhere says nothing about the role.
     return trace.meta if isinstance(trace.meta, dict) else {}

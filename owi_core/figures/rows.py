@@ -35,8 +35,10 @@ from owi_core.figures.theme import (
     word_size,
 )
 
+# A chart's width on a phone, where the gap between two panels is tightest.
 _PHONE_PX = 330
 # Limits that a difference axis may take, so that small differences stay visible and comparable.
+# Few limits, not the exact maximum: two differences can be compared at a glance.
 _LIMITS = (0.05, 0.1, 0.25, 0.5, 1.0)
 
 
@@ -67,12 +69,15 @@ def row_bars(
 ) -> go.Figure:
     """Return the rows side by side as bars on one scale from 0 to 1, a line for every word."""
     text = text or FigureText()
+    # The longer sentence sets the height of a line in both panels.
     longest = max(len(row.labels) for row in rows)
     figure = base_figure(theme, height_for(longest))
+    # Overlay: a hatch and the bar of a leak share one line; stacked, the leak would start at 1.
     lay_out(figure, bargap=0.3, barmode="overlay")
     gap = _gap(rows, word_size(longest))
     width = (1 - gap * (len(rows) - 1)) / len(rows)
     for number, row in enumerate(rows):
+        # Plotly names the axes of the first panel x and y, of the second x2 and y2.
         suffix = "" if number == 0 else str(number + 1)
         left = number * (width + gap)
         lay_out(
@@ -103,7 +108,10 @@ def row_difference(
     """
     text = text or FigureText()
     pairs = aligned(a_labels, b_labels)
+    # A word of one sentence counts as weight 0 in the other; each row sums to 1, so the bars sum
+    # to 0.
     values = np.array([_signed(a, b, pair) for pair in pairs])
+    # Equal limits on both sides: a longer bar is always a larger change, whichever its sign.
     limit = symmetric_limit(values)
     fills = [_side(value, theme) for value in values]
     figure = base_figure(theme, height_for(len(pairs)))
@@ -112,6 +120,7 @@ def row_difference(
         y=list(range(len(pairs))),
         orientation="h",
         marker={"color": fills, "line": {"width": 0}},
+        # What prints as 0.00 is left out: many zeros would hide the numbers that matter.
         text=["" if abs(value) < 0.005 else signed(value, 2) for value in values],
         **end_values(np.abs(values) >= limit / 2, fills),
         customdata=[
@@ -164,7 +173,9 @@ def _row_traces(row: NamedRow, suffix: str, theme: Theme, text: FigureText) -> l
         return [bars]
     notes = [text.leak if weight else text.forbidden for weight in weights]
     marks = [note if shut else "" for note, shut in zip(notes, forbidden, strict=True)]
+    # Kept beside the values, since the hatch that shows them is decoration for the table.
     bars.meta = marked(marks)
+    # The hatch first: a leak is then drawn over it and stays visible.
     return [_forbidden_bars(row, marks, theme, text, axes), bars]
 
 
@@ -188,6 +199,7 @@ def _forbidden_bars(
         y=forbidden,
         name=as_typed(text.forbidden),
         marker={
+            # No fill: the hatch must not look like a bar with a weight.
             "color": "rgba(0,0,0,0)",
             "line": {"width": 0},
             "pattern": {"shape": "/", "fgcolor": colours.hatch, "size": 6, "solidity": 0.18},
@@ -201,20 +213,24 @@ def _forbidden_bars(
 def _word_lines(theme: Theme, row: NamedRow, longest: int) -> dict[str, Any]:
     """Return the axis of words, the query in bold; short sentences keep the longest's scale."""
     ticks = word_axis(row.labels)
+    # The only markup on an axis of words; the words themselves are escaped by word_axis.
     ticks["ticktext"] = [
         f"<b>{label}</b>" if i == row.query else label for i, label in enumerate(ticks["ticktext"])
     ]
+    # The range follows the longer sentence, not this one; its lines would grow otherwise.
     return axis(theme, **ticks, tickfont={"size": word_size(longest)}, range=[longest - 0.5, -0.5])
 
 
 def _weight_axis(theme: Theme, title: str) -> dict[str, Any]:
     ticks = {"tickvals": [0, 0.5, 1], "ticktext": ["0", "0.5", "1"]}
+    # 2 % beyond 1, so that the end of a bar of weight 1 is not cut.
     return axis(theme, title, range=[0, 1.02], showgrid=True, **ticks)
 
 
 def _difference_axis(theme: Theme, title: str, limit: float) -> dict[str, Any]:
     marks = [share * limit for share in (-1, -0.5, 0, 0.5, 1)]
     ticks = {"tickvals": marks, "ticktext": [signed_exact(mark) for mark in marks]}
+    # 5 % beyond the limit for the number at the end of the longest bar.
     return signed_axis(theme, title, range=[-1.05 * limit, 1.05 * limit], **ticks)
 
 
@@ -241,6 +257,7 @@ def _side(value: float, theme: Theme) -> str:
 
 def _signed(a: np.ndarray, b: np.ndarray, pair: Pair) -> float:
     i, j = pair
+    # b first: the difference is B − A everywhere in the app.
     return float((0 if j is None else b[j]) - (0 if i is None else a[i]))
 
 

@@ -35,6 +35,7 @@ def figure_table(figure: go.Figure) -> pd.DataFrame:
     names = _names(figure)
     kept = [name for name in _ORDER if any(name in row for row in rows)]
     kept += sorted({name for row in rows for name in row} - set(kept))
+    # A trace without a column (a curve has no value of a cell) gets an empty field there.
     columns = {names.get(n, n): [row.get(n, np.nan) for row in rows] for n in kept}
     return pd.DataFrame(columns).dropna(axis="columns", how="all")
 
@@ -45,7 +46,9 @@ def csv_bytes(table: pd.DataFrame) -> bytes:
     UTF-8 with a byte-order mark; numbers as they are.  A word that a spreadsheet would run as a
     formula is led by an apostrophe.
     """
+    # The words may be another person's: a sentence that begins with = must not run as a formula.
     safe = table.map(_harmless)
+    # Numbers unquoted, words quoted: a token that is called 1 is still a word.
     text = io.StringIO()
     safe.to_csv(text, index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n")
     return text.getvalue().encode("utf-8-sig")
@@ -64,14 +67,17 @@ def _rows(trace: Any, layout: Any) -> list[dict[str, Any]]:
     for side in ("x", "y"):
         words = axis_words(layout[axis_name(trace, side)])
         texts = [words.get(float(at), "") if _is_number(at) else "" for at in columns[side]]
+        # A tick that prints its own number adds nothing; only words get a column.
         if any(adds(text, at) for text, at in zip(texts, columns[side], strict=True)):
             columns[f"{side} text"] = texts
     if role_of(trace) == "mark":
+        # A mark is drawn with a number of its own, which is not a number of the record.
         columns.pop("value", None)
     if marks := marks_of(trace):
         columns["mark"] = marks
     if trace.name:
         columns["series"] = [plain(str(trace.name))] * len(columns["x"])
+    # A column that is empty for the whole trace is left out, an empty cell in one is kept.
     filled = {name: values for name, values in columns.items() if any(v != "" for v in values)}
     return [dict(zip(filled, row, strict=True)) for row in zip(*filled.values(), strict=True)]
 
@@ -88,6 +94,7 @@ def _cells(trace: Any) -> _Columns:
     n_rows, n_columns = values.shape
     xs = _listed(trace.x) if trace.x is not None else list(range(n_columns))
     ys = _listed(trace.y) if trace.y is not None else list(range(n_rows))
+    # A gap with a hover box is a finding (a gradient of exactly 0); without one it is a gutter.
     shown = np.isfinite(values) | (trace.hoverongaps is not False)
     cells = np.argwhere(shown).tolist()
     columns: _Columns = {
@@ -124,6 +131,7 @@ def _names(figure: go.Figure) -> Mapping[str, str]:
         column: f"{column}: {title}"
         for column, found in titles.items()
         for title in [next(iter(found - {""}), "")]
+        # Two panels with different titles share the column, so neither title fits it.
         if title and len(found - {""}) == 1
     }
 
@@ -131,6 +139,7 @@ def _names(figure: go.Figure) -> Mapping[str, str]:
 def axis_title(layout: Any, name: str) -> str:
     """Return an axis's title, or that of the axis which lies on it and prints the words."""
     short = name.replace("axis", "")
+    # The matrix prints its words and titles on axes that lie on the ones of its cells.
     lying = [axis for axis in _axes(layout, short[0]) if axis.overlaying == short]
     titles = [axis.title.text for axis in (layout[name], *lying)]
     return plain(next((str(title) for title in titles if title), ""))
@@ -148,12 +157,14 @@ def axis_words(axis: Any) -> dict[float, str]:
     """Return what an axis prints at each place."""
     if axis.tickvals is None or axis.ticktext is None:
         return {}
+    # strict=False: Plotly itself ignores ticks without a text.
     pairs = zip(axis.tickvals, axis.ticktext, strict=False)
     return {float(at): plain(str(text)) for at, text in pairs}
 
 
 def plain(text: str) -> str:
     """Return a Plotly text as the reader sees it: no tags, no entities, no marks of direction."""
+    # Tags first, entities after: &#60;b&#62; is a word that was typed, not a tag.
     stripped = _TAG.sub("", _BREAK.sub("", text))
     return _DIRECTIONS.sub("", html.unescape(stripped))
 
@@ -187,6 +198,7 @@ def _harmless(value: Any) -> Any:
     if not isinstance(value, str) or not value.startswith(_FORMULA):
         return value
     try:
+        # "-3" is a number as well as the start of a formula: it is kept.
         float(value)
     except ValueError:
         return f"'{value}"

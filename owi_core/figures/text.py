@@ -24,6 +24,7 @@ class FigureText:
     evaluated: str = "held out"
     floor: str = "floor"
     input: str = "input"
+    # Filled with str.format, so a page's text keeps the name in braces.
     threshold: str = "drawn: weights of at least {threshold}"
     change: str = "change of log p(answer), nats"
     cut: str = "cut edge"

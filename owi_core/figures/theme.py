@@ -22,6 +22,7 @@ FONT_FAMILY = (
 )
 # Three sizes in px: words of the sentence, axis titles and values, notes.
 WORD_SIZE, TEXT_SIZE, NOTE_SIZE = 16, 13, 12
+# Fixed for all attention figures: rescaled to its own maximum, a flat row would look sharp.
 ATTENTION_RANGE = (0.0, 1.0)
 
 
@@ -107,9 +108,11 @@ def palette_dict(theme: Theme) -> dict[str, Any]:
 
 def colour_at(ramp: Ramp, value: float) -> str:
     """Return the `#RRGGBB` that lies at `value` (0 to 1, clamped) between the stops of a ramp."""
+    # Clamped: rounding may put a weight a little over 1.
     value = min(max(value, ramp[0][0]), ramp[-1][0])
     for (low, first), (high, second) in pairwise(ramp):
         if value <= high:
+            # Mixed in sRGB, as Plotly mixes a colour scale, so that bars and cells agree.
             share = (value - low) / (high - low)
             mixed = (
                 round((1 - share) * c + share * d)
@@ -126,6 +129,7 @@ def colour_stops(ramp: Ramp) -> list[list[Any]]:
 
 def contrast(first: str, second: str) -> float:
     """Return the contrast of two colours, 1 to 21.  Source: WCAG 2.2, relative luminance."""
+    # 0.05 stands for the light that a screen reflects; it keeps black against black at 1.
     dark, light = sorted((_luminance(first), _luminance(second)))
     return (light + 0.05) / (dark + 0.05)
 
@@ -144,11 +148,13 @@ def row_height(n_tokens: int) -> int:
 
 def word_size(n_tokens: int) -> int:
     """Return the font size in px of a word, so that it fits its line."""
+    # 0.62: the line height of CJK fonts is about 1.6 times their size.
     return min(WORD_SIZE, round(row_height(n_tokens) * 0.62))
 
 
 def height_for(n_tokens: int, extra: int = 96) -> int:
     """Return a figure's height in px: one line a token and `extra` for titles and scales."""
+    # A sentence of one word would be less than the titles around it.
     return max(2, n_tokens) * row_height(n_tokens) + extra
 
 
@@ -164,6 +170,7 @@ def base_figure(theme: Theme, height: int) -> go.Figure:
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "showlegend": False,
+            # On a phone a drag scrolls the page; Plotly would take it for a zoom.
             "dragmode": False,
             "margin": {"l": 8, "r": 12, "t": 36, "b": 40, "pad": 4},
             "modebar": {
@@ -190,6 +197,7 @@ def lay_out(figure: go.Figure, **settings: Any) -> None:
     What update_layout does, in an eighth of its time: each part is checked once.
     """
     for name, value in settings.items():
+        # Plotly replaces a part that is assigned, so what it already has is merged by hand.
         whole = isinstance(value, dict) and name in figure.layout
         figure.layout[name] = figure.layout[name].to_plotly_json() | value if whole else value
 
@@ -236,14 +244,17 @@ def line_axis(theme: Theme, texts: Sequence[str], title: str = "") -> dict[str, 
 
 def enlarged(figure: go.Figure, factor: float) -> go.Figure:
     """Return a copy with type, heights and margins times `factor`, as teaching mode wants."""
+    # A copy: the same figure may be drawn again in another size, and exports take the original.
     copy = go.Figure(figure)
     copy.update_layout(_scaled(figure.layout.to_plotly_json(), factor))
     for trace in copy.data:
+        # Sizes in the layout are scaled above; texts of traces have a size of their own.
         if "textfont" in trace and trace.textfont.size:
             trace.textfont.size = trace.textfont.size * factor
     return copy
 
 
+# Sizes in px; positions and ranges are in data units and must not grow.
 _SCALED_KEYS = {"size", "height", "standoff", "thickness", "l", "r", "t", "b"}
 
 
@@ -266,6 +277,7 @@ def _channels(colour: str) -> tuple[int, int, int]:
 
 def _luminance(colour: str) -> float:
     red, green, blue = (
+        # The sRGB transfer function and the weights of the three colours, from WCAG 2.2.
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
         for c in (channel / 255 for channel in _channels(colour))
     )
