@@ -38,7 +38,7 @@ from owi_core.figures.theme import (
 # A chart's width on a phone, where the gap between two panels is tightest.
 _PHONE_PX = 330
 # Limits that a difference axis may take, so that small differences stay visible and comparable.
-# Few limits, not the exact maximum: two differences can be compared at a glance.
+# Few of them, not the exact maximum: two differences can then be compared at a glance.
 _LIMITS = (0.05, 0.1, 0.25, 0.5, 1.0)
 
 

@@ -1,7 +1,7 @@
 """Every settled figure of a page, and what can be taken from it: PNG, SVG, CSV, HTML.
 
 Pictures are made in the browser by the Plotly that drew the figure; the table and the page are
-made on the server when their button is pressed, not before.
+made on the server only when their button is pressed.
 """
 
 import re
@@ -25,8 +25,8 @@ from pages._ui.base.page import Frame
 
 CONFIG: Mapping[str, Any] = {"displaylogo": False, "displayModeBar": False}
 TALLEST_PX = 640
-MOST_HEARD = 6  # series whose numbers are told of a figure
-ALONE_PX = 760  # width of a picture whose figure stands nowhere on the page
+MOST_HEARD = 6  # series of a figure that the alternative text describes
+ALONE_PX = 760  # width of a picture whose figure is not on the page
 Table = Callable[[], pd.DataFrame] | None
 _NO_NAME = re.compile(r"[^A-Za-z0-9]+")
 
@@ -34,7 +34,7 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9]+")
 def chart(page: Frame, figure: Figure, *, key: str, scroll: bool = False) -> None:
     """Draw a figure in its own colours, and under it, folded, what can be taken from it.
 
-    scroll: a tall figure scrolls in a box, so that what comes after is not lost.
+    scroll: a tall figure scrolls in a box, so that what follows stays in reach.
     """
     page_contents.drew(key)
     if teaching.asked().on:
@@ -67,7 +67,7 @@ def _draw(page: Frame, figure: Figure, key: str) -> None:
 
 
 def alt_text(figure: Figure, lang: str) -> str:
-    """Return what a figure tells to a reader who hears it: its first series in numbers."""
+    """Return the alternative text of a figure: its first series in numbers."""
     t = translator(lang, "common")
     heard = figure_heard(figure)
     told = [
@@ -88,7 +88,7 @@ def alt_text(figure: Figure, lang: str) -> str:
 
 
 def _offer(page: Frame, make: Callable[[], tuple[Figure, Table]], key: str, of: str) -> None:
-    """Draw the button that opens the exports; nothing is made while it is shut.
+    """Draw the button that opens the exports; nothing is made before it is opened.
 
     of: key of the chart on the page, or empty: then the figure is drawn beside its exports.
     """

@@ -1,10 +1,10 @@
-"""The frame every page stands in: title, navigation, language, theme, and calm failures.
+"""The frame around every page: title, navigation, language and theme.
 
 Each page calls `frame(NAME)` first and does so by itself: a server whose first request is a
 deep link runs that page's script alone, so nothing here may wait for app.py.
 
 What needs torch is imported where it is used: that takes seconds at a server's first request, and
-by then the title stands.
+by then the title is on screen.
 """
 
 import gc
@@ -36,8 +36,8 @@ def frame(name: str) -> Frame:
     t = translator(lang, name)
     state.remember()
     if not access.may_open(name, st.query_params.to_dict()):
-        _nothing_here(lang)
-    course = _course(name, lang)
+        _page_not_found(lang)
+    course = _lesson(name, lang)
     opened = state.open_link(name)
     before = state.begin_view(name)
     page_contents.begin(name)
@@ -49,7 +49,9 @@ def frame(name: str) -> Frame:
         # An entry of our own makes the menu appear, and with it the choice of light and dark.
         menu_items={"About": t("about")},
     )
-    st.html(f"<style>{_spoken(translator(lang, 'common'))}{page_style()}{teaching.style()}</style>")
+    st.html(
+        f"<style>{_css_words(translator(lang, 'common'))}{page_style()}{teaching.style()}</style>"
+    )
     with st.sidebar:
         _sidebar(lang, translator(lang, "common"), pages=course is None)
     page = Frame(lang=lang, t=t, theme=current_theme())
@@ -58,9 +60,9 @@ def frame(name: str) -> Frame:
         title.title(t("page.question"), anchor=False)
     if t.has("page.lead") and course is None:
         st.markdown(t("page.lead"))
-    from pages._ui.frame import heading
+    from pages._ui.frame import title_row
 
-    heading.draw(page, title, opened, before, course)
+    title_row.draw(page, title, opened, before, course)
     return page
 
 
@@ -77,11 +79,11 @@ def language() -> str:
     return str(asked)
 
 
-def _nothing_here(lang: str) -> NoReturn:
-    """Say that there is no such page, whether it is hidden or asks for a token, and end it."""
+def _page_not_found(lang: str) -> NoReturn:
+    """Show that there is no such page, whether it is hidden or needs a token, and end the run."""
     t = translator(lang, "common")
     st.set_page_config(page_title="OWI", page_icon=t("absent.icon"), layout="wide")
-    st.html(f"<style>{_spoken(t)}{page_style()}</style>")
+    st.html(f"<style>{_css_words(t)}{page_style()}</style>")
     with st.sidebar:
         _sidebar(lang, t, pages=True)
     st.title(t("absent.title"), anchor=False)
@@ -111,7 +113,7 @@ def footer(lang: str) -> None:
     name = page_contents.current().name
     if not teaching.asked().on:
         report.offer(lang, current_theme())
-        _further(translator(lang, name))
+        _further_reading(translator(lang, name))
         doors.here(lang, name)
         settings_check.tell(lang)
     st.caption(translator(lang, "common")("footer"))
@@ -129,7 +131,7 @@ def _spare_the_collector(_page: str) -> None:
     gc.freeze()
 
 
-def _course(name: str, lang: str) -> Any:
+def _lesson(name: str, lang: str) -> Any:
     """Return the lesson that the address names, or why there is none."""
     if links.LESSON not in st.query_params:
         return None
@@ -138,8 +140,8 @@ def _course(name: str, lang: str) -> Any:
     return bar.begin(name, lang)
 
 
-def _further(t: Translator) -> None:
-    """Tell, folded away, in which papers and sources a lab's subject is done."""
+def _further_reading(t: Translator) -> None:
+    """List, folded, the papers and sources on a lab's subject."""
     if not t.has("reading.papers"):
         return
     with st.expander(t("further.title"), type="compact"):
@@ -161,7 +163,7 @@ def _sidebar(lang: str, t: Translator, *, pages: bool) -> None:
     )
 
 
-def _spoken(t: Translator) -> str:
+def _css_words(t: Translator) -> str:
     """Return the words that the style sheet puts in place of Streamlit's own English ones."""
     words = ["upload", "enter", "ctrl_enter", "system", "light", "dark", "about", "refused"]
     said = (

@@ -1,7 +1,7 @@
 """The whole lab as one file to keep and to print: what the page shows, with its settings.
 
-The browser gathers what stands on the page; from here come what the eye does not see: the
-settings and seeds of runs and models, and the lines of Python, though they be folded.
+The browser collects what is on the page; this module adds what is not visible there: the settings
+and seeds of runs and models, and the lines of Python, even where they are folded.
 """
 
 import streamlit as st
@@ -17,7 +17,7 @@ WORDS = ("report", "failed", "gathering", "settings", "code_title", "made", "sou
 def offer(lang: str, theme: Theme) -> None:
     """Draw the button for the report, the last thing on a page."""
     t, now = translator(lang, "common"), page_contents.current()
-    # Opening it runs the whole page, so that settings and code are those of what is seen.
+    # Opening it runs the whole page, so that settings and code match what is on screen.
     with st.container(key="owi_report"):
         opened = st.popover(t("report.open"), key="owi.report", on_change="rerun", icon="📄")
     if not opened.open:

@@ -1,8 +1,8 @@
-"""Tells whoever runs a server which of its settings are not used, and why.
+"""Report to the operator of a server which of its settings are not used, and why.
 
     python -m pages._ui.frame.settings_check
 
-prints a line for each and exits with 2, so that it can be asked before the server is started.
+prints a line for each and exits with 2, so that it can be run before the server is started.
 """
 
 import logging
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 def tell(lang: str) -> None:
-    """Log each wrong setting once, and say under the page that its usual value holds."""
+    """Log each wrong setting once, and show under the page that its default is used."""
     wrong = settings.wrong_now()
     if wrong:
         _log_once(tuple(sentence(error) for error in wrong))

@@ -22,8 +22,8 @@ from pages._ui.session.state import View, keep
 class Made:
     """A link, and what of the view it cannot hold.
 
-    too_long: names of texts.  private: typed texts that stay here.  unfinished: a run that was
-    stopped or rests.  file: where a model lies that only its file can bring elsewhere.
+    too_long: names of texts.  private: a typed text is not in the link.  unfinished: a run was
+    stopped or is paused.  file: the folder of a model that no link can describe.
     """
 
     link: str
@@ -44,7 +44,7 @@ def button(page: Frame, view: View, *, ready: bool) -> None:
 def link_to(view: View, lang: str, shown: Mapping[str, str] | None = None) -> Made:
     """Return the link that shows a view again, elsewhere.
 
-    shown: how, for a class or in a lesson; as it is shown now where nothing is said.
+    shown: parameters for a class or a lesson; None keeps those of the current address.
     """
     runs, without = _runs(view)
     shown = _shown_now() if shown is None else shown
@@ -101,7 +101,7 @@ def _runs(view: View) -> tuple[list[tuple[str, str]], list[Run]]:
 
 
 def _shown_now() -> dict[str, str]:
-    """Return what the address says of lesson and class; what somebody has guessed stays here."""
+    """Return the lesson and class of the address, without the answer that the user guessed."""
     now = links.teaching(st.query_params)
     return {name: text for name, text in now.items() if name != links.SAID}
 

@@ -1,4 +1,4 @@
-"""Under a page's title: the share button, the lesson, and what becomes of the link it came by."""
+"""The row of a page's title: the share button, then the lesson and the model of the link."""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator as Box
@@ -30,7 +30,7 @@ def draw(
 
 
 def _wait_for_model(page: Frame, opened: Opened, run: Run) -> None:
-    """Draw how far the link's model is, and end the page here until it is ready."""
+    """Draw the progress of the link's model and end the page here until it is ready."""
     st.info(page.t("share.model_under_way"), icon="🔗")
     Panel.of(page, run, "link").watch(only_progress)
     if st.button(page.t("share.without_model"), key="owi.without_model"):
