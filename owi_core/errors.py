@@ -1,4 +1,4 @@
-"""Failures that a user can mend: a code and its values; whoever shows one finds the sentence.
+"""Failures that a user can fix: a code and its values; the page or command finds the sentence.
 
 OwiError
 ├── SettingError     a setting outside its range, or settings that exclude each other
@@ -12,9 +12,10 @@ from typing import Any
 
 
 class OwiError(Exception):
-    """One rule that was broken: `code` names it, `values` holds what the sentence needs."""
+    """A rule that was broken: `code` names it, `values` holds what the sentence needs."""
 
     def __init__(self, code: str, /, **values: Any) -> None:
+        # Positional-only: a sentence may have a value called `code` of its own.
         self.code = code
         self.values = values
         super().__init__(code)

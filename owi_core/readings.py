@@ -30,7 +30,7 @@ Reason = Literal[
     "next_character",
     "no_pronoun",
     "structure_unknown",
-    "clue_hidden",  # what decides stands behind the query, where the mask lets it see nothing
+    "clue_hidden",  # what decides comes after the query, where the mask lets it see nothing
     "undecided",
     "not_in_sentence",
 ]
@@ -40,8 +40,9 @@ Reason = Literal[
 class Answer:
     """The likeliest word at the query and the runner-up, with probabilities.
 
-    known: the model may be believed; else `reason` says why not.  margin_nats: log-probability of
-    the first minus that of the second.  antecedent: the last token that is the answer's word.
+    known: the answer may be shown as reliable; else `reason` says why not.  margin_nats:
+    log-probability of the first minus that of the second.  antecedent: the last token that is the
+    answer's word.
     """
 
     known: bool
@@ -75,7 +76,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """One sentence in one model, looked at from one query token."""
+    """One sentence in one model, seen from one query token."""
 
     record: AttentionRecord
     query: int
@@ -106,7 +107,7 @@ class Reading:
         layers = range(self.record.n_layer) if layer is None else [layer]
         rows = {i: self.record.row(self.query, i).copy() for i in layers}
         for row in rows.values():
-            row[self.query] = 0.0
+            row[self.query] = 0.0  # an edge to itself links no two words
         best = max(rows, key=lambda i: float(rows[i].max()))
         key = int(rows[best].argmax())
         return Edge(best, self.query, key) if rows[best][key] > 0 else None
@@ -156,7 +157,7 @@ def read(
     temperature: float = 1.0,
     limit: int = MAX_TOKENS,
 ) -> Reading:
-    """Run one sentence through one model and look at it from one token.
+    """Run one sentence through one model and return what one query token sees.
 
     query: a word (its last occurrence), an index, or None for the last pronoun.
     Raises TextError for a text that is blank, too long, or lacks the query, ModelFileError for a
@@ -177,8 +178,10 @@ def read(
 
 
 def row_gap(a: Reading, b: Reading) -> float | None:
-    """The largest difference between the two rows in any layer and head; None if they cannot be
-    laid over each other."""
+    """Return the largest difference between the two rows in any layer and head.
+
+    None when they have no common positions: other lengths, other queries or other models.
+    """
     if len(a.labels) != len(b.labels) or a.query != b.query or a.bundle is not b.bundle:
         return None
     rows = [reading.record.pattern[:, :, reading.query] for reading in (a, b)]
@@ -186,7 +189,7 @@ def row_gap(a: Reading, b: Reading) -> float | None:
 
 
 class Looking(Protocol):
-    """What has a record and a word in it that looks."""
+    """Anything with a record and a query token: a reading, or a record from a file."""
 
     @property
     def record(self) -> AttentionRecord: ...
@@ -198,7 +201,7 @@ class Looking(Protocol):
 def clearest_layer(readings: Sequence[Looking]) -> int:
     """Return the layer in which the queries' rows have their strongest edges, mean over heads.
 
-    It is one that all of the records have.
+    Only layers that all records have are considered.
     """
     layers = range(min(reading.record.n_layer for reading in readings))
     weights = [[float(r.record.row(r.query, i).max()) for i in layers] for r in readings]
@@ -212,7 +215,7 @@ def use_one_thread() -> None:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Two sentences in one model, each looked at from its own query token."""
+    """Two sentences in one model, each seen from its own query token."""
 
     a: Reading
     b: Reading
@@ -222,7 +225,7 @@ class Comparison:
         return {"a": self.a.to_dict(), "b": self.b.to_dict(), "row_difference": self._difference()}
 
     def _difference(self) -> list[list[float]] | None:
-        """Return B's row minus A's for each layer, mean over heads, where both have one length."""
+        """Return B's row minus A's for each layer, mean over heads; None for two lengths."""
         if len(self.a.labels) != len(self.b.labels):
             return None
         layers = range(self.a.record.n_layer)
@@ -262,6 +265,7 @@ def _query_index(encoding: Encoding, query: str | int | None) -> int:
         if not 0 <= query < len(labels):
             raise TextError("query_out_of_range", query=query, last=len(labels) - 1)
         return query
+    # Of several occurrences the last one sees most of the sentence under a causal mask.
     wanted = PRONOUNS if query is None else (query,)
     found = [i for i, label in enumerate(labels) if label in wanted]
     if found:
@@ -280,7 +284,7 @@ def _match(bundle: Bundle, encoding: Encoding) -> Match | None:
 
 
 def _family(bundle: Bundle) -> str | None:
-    """Return the family that the note names; the note of an uploaded model may say anything."""
+    """Return the family that the note names, if there is one; an uploaded note may name any."""
     params = bundle.note.get("params")
     family = params.get("family") if isinstance(params, dict) else None
     return family if family in FAMILIES else None
@@ -289,6 +293,7 @@ def _family(bundle: Bundle) -> str | None:
 def _answer(
     bundle: Bundle, encoding: Encoding, query: int, match: Match | None, logits: Tensor
 ) -> tuple[Answer, int]:
+    # Log-probabilities: the margin of two near-certain answers would vanish in probabilities.
     log_p = logits.log_softmax(dim=-1)  # (V,)
     top, ids = log_p.topk(min(2, log_p.shape[0]))
     words = [_word(bundle, encoding, int(i)) for i in ids]
@@ -323,7 +328,7 @@ def _reason(
 
 
 def _clue_is_hidden(bundle: Bundle, encoding: Encoding, query: int) -> bool:
-    """Tell whether the query sees only a beginning that leaves open what it means."""
+    """Return whether the query sees only a beginning that does not decide what it means."""
     if bundle.model.default_mask(len(encoding.ids))[query, query + 1 :].any():
         return False
     seen = encoding.labels[: query + 1]
@@ -333,7 +338,7 @@ def _clue_is_hidden(bundle: Bundle, encoding: Encoding, query: int) -> bool:
 
 
 def _word(bundle: Bundle, encoding: Encoding, index: int) -> str:
-    """Return the word as typed when it stands in the sentence, else as the vocabulary has it."""
+    """Return the word as typed when the sentence has it, else as the vocabulary has it."""
     if isinstance(bundle.tokenizer, WordTokenizer) and index in encoding.ids:
         return encoding.labels[encoding.ids.index(index)]
     return bundle.tokenizer.label(index)

@@ -3,14 +3,11 @@
 Shapes: L layers, H heads, T_q query tokens, T_k key tokens; axes [layer, head, query_pos, key_pos].
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-
-from owi_core.errors import ModelFileError
 
 RECORD_VERSION = 1
 ROW_SUM_TOLERANCE = 1e-5  # rounding in single precision stays below it
@@ -89,28 +86,6 @@ class AttentionRecord:
             Check("shapes_fit", True, 0.0),
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary for JSON; `from_dict` restores the same record from it."""
-        arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
-        return {name: getattr(self, name) for name in _PLAIN} | arrays
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the record in `values`; raise ModelFileError for anything else."""
-        try:
-            if values["version"] != RECORD_VERSION:
-                found = values["version"]
-                raise ModelFileError("record_version", found=found, known=RECORD_VERSION)
-            read: dict[str, Any] = {name: _frozen(values[name]) for name in _PLAIN}
-            read |= {name: np.array(values[name], dtype=kind) for name, kind in _ARRAYS.items()}
-            record = cls(**read)
-            fits = record._shape_errors() == 0
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelFileError("record_unreadable", reason=type(error).__name__) from error
-        if not fits:
-            raise ModelFileError("record_unreadable", reason="shapes")
-        return record
-
     def _shape_errors(self) -> int:
         L, H = self.pattern.shape[:2] if self.pattern.ndim == 4 else (0, 0)
         T_q, T_k = len(self.query_tokens), len(self.key_tokens)
@@ -122,28 +97,3 @@ class AttentionRecord:
             len(self.query_spans) == T_q and len(self.key_spans) == T_k,
         ]
         return wanted.count(False)
-
-
-_ARRAYS: dict[str, Any] = {
-    "scores": np.float32,
-    "pattern": np.float32,
-    "head_outputs": np.float32,
-    "mask": np.bool_,
-}
-_PLAIN = (
-    "text",
-    "query_tokens",
-    "key_tokens",
-    "query_spans",
-    "key_spans",
-    "kind",
-    "grid",
-    "training",
-    "version",
-)
-
-
-def _frozen(value: Any) -> Any:
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return tuple(_frozen(item) for item in value)
-    return value

@@ -1,15 +1,12 @@
 """The record: its rows, its checks on itself, and its way through JSON."""
 
 import dataclasses
-import json
 from typing import Any
 
 import numpy as np
 import pytest
 
-from owi_core.errors import ModelFileError
 from owi_core.record import AttentionRecord
-from tests.tiny import refused
 
 L, H, T_Q, T_K, D = 2, 3, 5, 7, 11
 
@@ -107,42 +104,3 @@ def test_weights_that_are_no_number_are_found() -> None:
 )
 def test_a_swapped_or_missing_axis_is_found(changes: dict[str, Any]) -> None:
     assert failed(record(**changes)) == {"shapes_fit"}
-
-
-@pytest.mark.parametrize("changes", [{}, {"kind": "cross"}, {"grid": (1, 7)}, {"training": True}])
-def test_a_record_comes_back_from_json_as_it_was(changes: dict[str, Any]) -> None:
-    one = record(**changes)
-    two = AttentionRecord.from_dict(json.loads(json.dumps(one.to_dict(), allow_nan=False)))
-    for field in dataclasses.fields(one):
-        a, b = getattr(one, field.name), getattr(two, field.name)
-        assert np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
-        assert type(a) is type(b)
-    assert two.pattern.dtype == np.float32
-
-
-def test_a_record_of_another_version_is_named_as_such() -> None:
-    with refused("record_version", ModelFileError, found=2, known=1):
-        AttentionRecord.from_dict(record().to_dict() | {"version": 2})
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        {"pattern": "abc"},
-        {"pattern": [[1.0]]},
-        {"mask": None},
-        {"scores": [[["x"]]]},
-        {"query_spans": 3},
-        {"key_tokens": ["a"]},
-        {"pattern": [[1], [1, 2]]},
-    ],
-)
-def test_what_is_no_record_is_refused(spoil: dict[str, Any]) -> None:
-    with refused("record_unreadable", ModelFileError):
-        AttentionRecord.from_dict(record().to_dict() | spoil)
-
-
-@pytest.mark.parametrize("values", [{}, {"version": 1}, [], None, "record"])
-def test_what_has_no_fields_is_refused(values: Any) -> None:
-    with refused("record_unreadable", ModelFileError):
-        AttentionRecord.from_dict(values)

@@ -10,17 +10,17 @@ STATUS = "status"
 
 
 def may_open(page: str, asked: Mapping[str, str]) -> bool:
-    """Say whether a page is there for whoever asks with these query parameters.
+    """Return whether a user with these query parameters may open a page.
 
-    The status page is there for those who bring the server's token, and for nobody where none is
-    set: a mere switch would show it to every student who guesses the address.
+    The status page needs the server's token, and is closed where no token is set: a mere switch
+    would show it to every student who guesses the address.
     """
-    told = settings.current()
+    server = settings.current()
     if page == STATUS:
-        return bool(told.status_token) and _same(asked.get(TOKEN, ""), told.status_token)
-    return page not in told.hidden
+        return bool(server.status_token) and _same(asked.get(TOKEN, ""), server.status_token)
+    return page not in server.hidden
 
 
 def _same(given: str, wanted: str) -> bool:
-    """Compare in a time that does not tell how much of it is right."""
+    """Compare in constant time, so that the time does not reveal how much is right."""
     return hmac.compare_digest(given.encode(errors="replace"), wanted.encode(errors="replace"))

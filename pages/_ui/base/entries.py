@@ -1,4 +1,4 @@
-"""The pages that there are, as their catalogs tell them."""
+"""The pages that exist, as their catalogs describe them."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ HOME = "home"
 
 @dataclass(frozen=True)
 class PageEntry:
-    """One line of the navigation, as its catalog tells it."""
+    """One line of the navigation, as its catalog describes it."""
 
     name: str
     file: str
@@ -23,14 +23,14 @@ class PageEntry:
 def page_entries(lang: str) -> list[PageEntry]:
     """Return the pages that exist and name themselves in a catalog, in their order.
 
-    One with `listed = false` is known by its address alone.
+    A page with `listed = false` is left out: it can be opened by its address only.
     """
     entries = [_entry(lang, name) for name in i18n.catalog_names(lang)]
     return sorted((entry for entry in entries if entry), key=lambda entry: entry.order)
 
 
 def listed_entries(lang: str) -> list[PageEntry]:
-    """Return those that this server does not hide: what navigation and doors offer."""
+    """Return the pages that this server does not hide, for the navigation and the home page."""
     hidden = settings.current().hidden
     return [entry for entry in page_entries(lang) if entry.name not in hidden]
 

@@ -40,7 +40,7 @@ class Translator:
         return self._sentence(key)
 
     def has(self, key: str) -> bool:
-        """Say whether the key stands in this page's catalog or in `common`."""
+        """Return whether this page's catalog or `common` has the key."""
         return any(key in catalog(self.lang, name) for name in (self.name, "common"))
 
     def _sentence(self, key: str) -> str:
@@ -97,7 +97,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
 
 
 class _Values(dict[str, Any]):
-    """Values for a sentence; one that was not given leaves a gap instead of an error."""
+    """Values for a sentence; a missing one leaves a gap instead of an error."""
 
     def __missing__(self, name: str) -> "_Gap":
         _missing(f"no value for {name}", name)

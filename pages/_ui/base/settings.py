@@ -1,7 +1,7 @@
-"""What the environment variables OWI_… tell a server: each once, with its default and its bounds.
+"""The settings of a server, from environment variables OWI_…: each with its default and bounds.
 
-A value that breaks its rule is noted and its default is used: a slip of the pen before a lesson
-must not leave a class before a dead app.
+A value that breaks its rule is reported and its default is used: a typing error before a lesson
+must not leave a class without the app.
 """
 
 import os
@@ -68,13 +68,13 @@ class OneOf:
 
 
 def page_names(variable: str, text: str) -> frozenset[str]:
-    """Return names of pages, which commas part; the home page is not among them."""
+    """Return names of pages, separated by commas; the home page cannot be one of them."""
     known = OneOf(tuple(sorted(path.stem for path in PAGES.glob("*.py"))))
     return frozenset(known(variable, name.strip()) for name in text.split(",") if name.strip())
 
 
 def folder(variable: str, text: str) -> Path:
-    """Return a folder that there is."""
+    """Return an existing folder."""
     path = Path(text)
     if not path.is_dir():
         raise SettingError("setting_no_folder", name=variable, value=_cut(text))
@@ -82,7 +82,7 @@ def folder(variable: str, text: str) -> Path:
 
 
 def secret(variable: str, text: str) -> str:
-    """Return a word that is long enough not to be guessed; an error does not repeat it."""
+    """Return a word that is too long to be guessed; an error does not repeat it."""
     if not LEAST_TOKEN <= len(text) <= LONGEST_TOKEN:
         limits = {"low": LEAST_TOKEN, "high": LONGEST_TOKEN}
         raise SettingError("setting_length", name=variable, length=len(text), **limits)
@@ -90,7 +90,7 @@ def secret(variable: str, text: str) -> str:
 
 
 def spare_cores() -> int:
-    """Return the cores but one, and at least one."""
+    """Return the number of cores minus one, at least one."""
     return max(1, (os.cpu_count() or 1) - 1)
 
 
@@ -104,7 +104,7 @@ def _variable(name: str, rule: Rule, default: Any, shown: str = "") -> Any:
 
 @dataclass(frozen=True)
 class Settings:
-    """All that can be set from outside."""
+    """All settings of a server."""
 
     # Trainings at once, how far they step back behind the pages, the hard caps of one.
     slots: int = _variable("SLOTS", Number(1, 64), spare_cores, "cores − 1")
@@ -143,12 +143,12 @@ def read(environment: Mapping[str, str]) -> tuple[Settings, tuple[OwiError, ...]
 
 
 def current() -> Settings:
-    """Return what this server is told now."""
+    """Return this server's settings now."""
     return read(os.environ)[0]
 
 
 def wrong_now() -> tuple[OwiError, ...]:
-    """Return what is wrong with what this server is told."""
+    """Return an error for each variable that is not used."""
     return read(os.environ)[1]
 
 

@@ -13,9 +13,9 @@ _STYLES = ASSETS / "components"
 
 @dataclass(frozen=True)
 class Teaching:
-    """What the address says: a lesson and the place in it, the view for a class, hidden controls.
+    """What the address asks for: a lesson and its step, the view for a class, hidden controls.
 
-    said: what was chosen at each step so far, a digit or "-".
+    said: the choice at each step so far, a digit or "-".
     """
 
     lesson: str | None = None
@@ -26,7 +26,7 @@ class Teaching:
 
     @property
     def on(self) -> bool:
-        """Whether type is larger and what is not for a class stays away."""
+        """Whether type is larger and parts that are not for a class are hidden."""
         return self.teach or self.hide or self.lesson is not None
 
 
@@ -43,7 +43,7 @@ def asked() -> Teaching:
 
 
 def carried() -> dict[str, str]:
-    """Return what a change of page takes along, as the address has it."""
+    """Return the parameters that a change of page keeps."""
     found = links.teaching(st.query_params)
     return {name: found[name] for name in (links.TEACH, links.HIDE) if name in found}
 

@@ -1,4 +1,4 @@
-"""Light or dark, as the reader's browser has it; the colours stand in owi_core.figures.theme."""
+"""Light or dark, as the reader's browser has it; the colours are in owi_core.figures.theme."""
 
 import streamlit as st
 

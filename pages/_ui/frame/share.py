@@ -9,8 +9,9 @@ import streamlit as st
 from owi_core.checkpoints import FILE_NAME
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import SHAREABLE
+from owi_core.untrusted import LONGEST_TEXT
 from pages._ui.base import links
-from pages._ui.base.links import LANGUAGE, LONGEST_TEXT, RUNS, TRAINED, Recipe
+from pages._ui.base.links import LANGUAGE, RUNS, TRAINED, Recipe
 from pages._ui.base.page import Frame
 from pages._ui.draw.scan import scan_code, show_link
 from pages._ui.session import recipes, state

@@ -18,7 +18,7 @@ _RECIPE = "current_recipe"
 
 
 def current_model() -> Path | None:
-    """The folder of the session's chosen model; None when there is none, or not any more."""
+    """The folder of the session's chosen model; None when there is none or it is gone."""
     folder = st.session_state.get(CURRENT_MODEL)
     if folder is None:
         return None
@@ -40,17 +40,17 @@ def use_model(folder: Path, session_folder: Path) -> Path:
 
 
 def current_recipe() -> Recipe | None:
-    """Return what makes the chosen model again; None where nobody here knows.
+    """Return the recipe that makes the chosen model again; None where there is none.
 
-    So it is with a model that was brought along, was stopped half-way, or has read what somebody
-    typed.
+    That is the case for a model that was uploaded, was stopped early, or was trained on text that a
+    user typed.
     """
     found: Recipe | None = st.session_state.get(_RECIPE) if current_model() else None
     return found
 
 
 def use_uploaded(data: bytes, session_folder: Path) -> Bundle:
-    """Choose a model that was brought along; raises ModelFileError when it is none."""
+    """Choose an uploaded model; raises ModelFileError for a file that is not one."""
     bundle = checkpoints.from_bytes(data)
     _choose(data, session_folder)
     return bundle

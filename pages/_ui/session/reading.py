@@ -18,7 +18,7 @@ OWN = "own"  # the model that this session has trained or brought along
 
 
 def model_names() -> tuple[str, ...]:
-    """Return the models that can be asked: one's own first, where there is one."""
+    """Return the models that can be asked: the user's own first, if there is one."""
     return ((OWN,) if current_model() else ()) + shipped_names()
 
 
@@ -29,7 +29,7 @@ def bundle_of(model: str) -> Bundle:
 
 
 def model_stamp(model: str) -> str:
-    """Return what tells this model from every other, also from another session's own."""
+    """Return a text that identifies this model, also among the own models of other sessions."""
     return str(current_model()) if model == OWN else model
 
 
@@ -48,9 +48,9 @@ def reading_of(model: str, text: str, query: int | str | None) -> Reading:
 
 
 def chosen_word(key: str, model: str, text: str) -> int | None:
-    """Return the index, kept under `key`, of the word that was chosen to look; None for the usual.
+    """Return the index, kept under `key`, of the query word that was chosen; None for the usual.
 
-    It is one that the model sees in this text, and is forgotten with the text.
+    It is a word that the model sees in this text, and is forgotten when the text changes.
     """
     renew(f"{key}_text", text, key)
     asked = held(key, USUAL_WORD, among=range(USUAL_WORD, _n_words(model, text)))
@@ -68,7 +68,7 @@ def model_by_text(texts: Iterable[str]) -> str:
 
 
 def _own_folder(model: str) -> str | None:
-    """Return where one's own model lies if that is the one; the view then shows it."""
+    """Return the folder of the user's own model if `model` names it, and note that it is shown."""
     folder = current_model() if model == OWN else None
     if folder is None:
         return None

@@ -1,6 +1,6 @@
 """What a session remembers: values that outlive a change of page, and those that a link brings.
 
-Streamlit forgets the widgets of a page that is left. What must stay is held a second time
+Streamlit forgets the widgets of a page that is left. What must stay is stored a second time
 under `kept`, copied at the start of every run and given back when the widget is drawn again.
 At first sight a value comes from the link by which the page was opened. Keys are `page.name`;
 links call the same thing `name`.
@@ -106,7 +106,7 @@ def keep(
 
 
 def held(key: str, default: T, **limits: Any) -> T:
-    """Return the value kept under `key`, for what has no widget; see `keep`."""
+    """Return the value kept under `key`, for a value without a widget; see `keep`."""
     value: T = st.session_state[keep(key, default, **limits)]
     return value
 
@@ -134,14 +134,14 @@ def is_new(key: str) -> bool:
 
 
 def linked(key: str) -> bool:
-    """Whether the link has a value for `key` that nobody has asked for yet."""
+    """Whether the link has a value for `key` that no part of the page has used yet."""
     return _waiting(key) is not None
 
 
 def renew(stamp_key: str, stamp: Any, *keys: str) -> None:
-    """Forget the values of `keys` once they belong to something else than they were chosen for.
+    """Forget the values of `keys` when the stamp, which they were chosen for, has changed.
 
-    What a link, or an earlier visit, has brought stays at first sight of a stamp.
+    At the first sight of a stamp, values from a link or an earlier visit stay.
     """
     before = st.session_state.get(stamp_key, _NOTHING)
     st.session_state[stamp_key] = stamp
@@ -168,7 +168,7 @@ def remember() -> None:
 def open_link(page: str) -> Opened | None:
     """Take the link in the address bar if this page was not opened by it yet; return it.
 
-    Whatever the page held makes way for what the link says.
+    The link's values replace everything that the page kept.
     """
     params = {name: text for name, text in st.query_params.items() if name != links.LANGUAGE}
     opened: MutableMapping[str, Opened] = st.session_state.setdefault(_LINKS, {})
@@ -195,7 +195,7 @@ def opened_link(page: str) -> Opened | None:
 
 
 def forget_link(page: str) -> None:
-    """Let a page be opened anew by the very link that has opened it before."""
+    """Let the same link open a page a second time."""
     st.session_state.get(_LINKS, {}).pop(page, None)
 
 
@@ -206,7 +206,7 @@ def current_view() -> View:
 
 
 def begin_view(page: str) -> View:
-    """Start a page's view anew; return the one that was shown before, as whole as it ever was."""
+    """Start a page's view; return the last complete one of this page."""
     before = [st.session_state.get(_SHOWN), current_view(), View(page)]
     st.session_state[_VIEW] = View(page)
     return next(view for view in before if view is not None and view.page == page)
@@ -261,14 +261,14 @@ def has_arrived(key: str) -> bool:
 
     Streamlit sends a value that was set here with the run that set it, and never again. When
     another run follows before the browser has built the field, nothing is in it, and that comes
-    back as if somebody had emptied it.
+    back as if the user had emptied it.
     """
     _note_arrivals()
     return key in _arrived()
 
 
 def _note_arrivals() -> None:
-    """Take a page for built that somebody has used, or that has stood there long enough."""
+    """Count a page as built once it was used, or has been shown for long enough."""
     shown: View | None = st.session_state.get(_SHOWN)
     if shown is None or not shown.drawn:
         return
