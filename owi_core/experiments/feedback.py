@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
@@ -23,6 +23,7 @@ from owi_core.events import Control, Evaluated, Event, Finished, Started
 from owi_core.experiments import language
 from owi_core.experiments._kit.ending import early_end
 from owi_core.experiments._kit.params import BaseParams, recipe, setting
+from owi_core.experiments._kit.results import BaseResult, Value, Verdict
 from owi_core.generation import generate
 from owi_core.model import Transformer
 from owi_core.probes.cache import (
@@ -52,6 +53,69 @@ class Params(BaseParams):
     n_layer: int = setting(3, "layers of the timed model", low=1, high=6)
     n_written: int = setting(80, "characters written at each temperature", low=8, high=400)
     steps: int = setting(20, "training steps of the unfinished model", low=0, high=200)
+
+
+@dataclass(frozen=True)
+class TimedModel:
+    """The sizes of the timed model, which is freshly drawn (trained is False)."""
+
+    trained: bool
+    n_layer: int
+    d_model: int
+    block_size: int
+    n_params: int
+
+
+@dataclass(frozen=True)
+class Timing(BaseResult):
+    """Medians over rounds in CPU seconds by length, and what a cache of this model holds."""
+
+    lengths: list[int]
+    seconds_full: list[float]
+    seconds_kv_cache: list[float]
+    speedup: list[float]
+    timed_model: TimedModel
+    cache_floats_per_token: int
+    rnn_floats: int
+
+
+@dataclass(frozen=True)
+class Agreed(BaseResult):
+    """How far logits with and without the cache are apart, as shares of the largest logit.
+
+    past_block_diff: by position, from the first past the block on.  past_moves_…: how far earlier
+    positions move when a token is appended, with and without the causal mask.
+    """
+
+    kv_cache_max_diff: float
+    kv_cache_max_diff_shipped: float
+    kv_cache_max_diff_timed: float
+    block_size: int
+    past_block_diff: list[float]
+    past_block_max_diff: float
+    same_text: bool
+    past_moves_masked: float
+    past_moves_unmasked: float
+
+
+@dataclass(frozen=True)
+class Repetition(BaseResult):
+    """By temperature: which share of a text repeats itself, and one text.
+
+    recited: temperatures at which the shipped model writes its training text.
+    """
+
+    repeated_share: dict[str, float]
+    repeated_share_shipped: dict[str, float]
+    samples: dict[str, str]
+    samples_shipped: dict[str, str]
+    recited: list[str]
+    steps_unfinished: int
+
+
+@dataclass(frozen=True)
+class Result(Timing, Agreed, Repetition):
+    """All that a run finds; on a page as one object, in JSON as one level of keys."""
 
 
 class Times(NamedTuple):
@@ -85,9 +149,12 @@ def run(
     unfinished = train_unfinished(params)
     if folder is not None:
         checkpoints.save(unfinished, folder)
-    result = timing(rounds, model, params) | agreement(model, params)
-    result |= repetition(checkpoints.shipped(MODEL), unfinished, params)
-    yield Finished(NAME, values, result, verdict(result))
+    result = Result(
+        **vars(timing(rounds, model, params)),
+        **vars(agreement(model, params)),
+        **vars(repetition(checkpoints.shipped(MODEL), unfinished, params)),
+    )
+    yield Finished(NAME, values, result.to_dict(), verdict(result).to_dict())
 
 
 def lengths(longest: int) -> list[int]:
@@ -137,28 +204,22 @@ def _medians(rounds: Sequence[Times]) -> Times:
     return Times(*([statistics.median(at) for at in zip(*way, strict=True)] for way in both))
 
 
-def timing(rounds: Sequence[Times], model: Transformer, params: Params) -> dict[str, Any]:
+def timing(rounds: Sequence[Times], model: Transformer, params: Params) -> Timing:
     """Return the medians over rounds in CPU seconds, and what a cache of this model holds."""
     full, cached = _medians(rounds)
     c = model.config
-    return {
-        "lengths": lengths(params.longest),
-        "seconds_full": [round(s, 5) for s in full],
-        "seconds_kv_cache": [round(s, 5) for s in cached],
-        "speedup": [round(a / b, 2) for a, b in zip(full, cached, strict=True)],
-        "timed_model": {
-            "trained": False,
-            "n_layer": c.n_layer,
-            "d_model": c.d_model,
-            "block_size": c.block_size,
-            "n_params": model.n_params,
-        },
-        "cache_floats_per_token": 2 * c.n_layer * c.d_model,
-        "rnn_floats": c.n_layer * c.d_model,
-    }
+    return Timing(
+        lengths=lengths(params.longest),
+        seconds_full=[round(s, 5) for s in full],
+        seconds_kv_cache=[round(s, 5) for s in cached],
+        speedup=[round(a / b, 2) for a, b in zip(full, cached, strict=True)],
+        timed_model=TimedModel(False, c.n_layer, c.d_model, c.block_size, model.n_params),
+        cache_floats_per_token=2 * c.n_layer * c.d_model,  # a key and a value in each layer
+        rnn_floats=c.n_layer * c.d_model,
+    )
 
 
-def agreement(timed: Transformer, params: Params) -> dict[str, Any]:
+def agreement(timed: Transformer, params: Params) -> Agreed:
     """Return how far the two ways lie apart: within the block, past it, and without a mask."""
     bundle = checkpoints.shipped(MODEL)
     model, block = bundle.model, bundle.model.config.block_size
@@ -171,17 +232,17 @@ def agreement(timed: Transformer, params: Params) -> dict[str, Any]:
         cached_logits(timed, drawn.tolist()), recomputed_logits(timed, drawn.tolist())
     )
     within = float(apart[:block].max()), float(fresh.max())
-    return {
-        "kv_cache_max_diff": max(within),
-        "kv_cache_max_diff_shipped": within[0],
-        "kv_cache_max_diff_timed": within[1],
-        "block_size": block,
-        "past_block_diff": [float(f"{value:.4g}") for value in apart[block:].tolist()],
-        "past_block_max_diff": float(apart[block:].max()),
-        "same_text": same_text(bundle, params),
-        "past_moves_masked": past_moves(model, ids[: block // 2], masked=True),
-        "past_moves_unmasked": past_moves(model, ids[: block // 2], masked=False),
-    }
+    return Agreed(
+        kv_cache_max_diff=max(within),
+        kv_cache_max_diff_shipped=within[0],
+        kv_cache_max_diff_timed=within[1],
+        block_size=block,
+        past_block_diff=[float(f"{value:.4g}") for value in apart[block:].tolist()],
+        past_block_max_diff=float(apart[block:].max()),
+        same_text=same_text(bundle, params),
+        past_moves_masked=past_moves(model, ids[: block // 2], masked=True),
+        past_moves_unmasked=past_moves(model, ids[: block // 2], masked=False),
+    )
 
 
 def same_text(bundle: Bundle, params: Params) -> bool:
@@ -209,19 +270,19 @@ def train_unfinished(params: Params) -> Bundle:
     return Bundle(prepared.bundle.model.eval(), prepared.bundle.tokenizer, prepared.bundle.note)
 
 
-def repetition(shipped: Bundle, unfinished: Bundle, params: Params) -> dict[str, Any]:
+def repetition(shipped: Bundle, unfinished: Bundle, params: Params) -> Repetition:
     """Return by temperature how much of a text repeats itself, and one text of each."""
     first = [_written(unfinished, t, params) for t in TEMPERATURES]
     second = [_written(shipped, t, params) for t in TEMPERATURES]
     names, text = [str(t) for t in TEMPERATURES], character_text("zh")
-    return {
-        "repeated_share": dict(zip(names, [w.repeated for w in first], strict=True)),
-        "repeated_share_shipped": dict(zip(names, [w.repeated for w in second], strict=True)),
-        "samples": dict(zip(names, [w.text for w in first], strict=True)),
-        "samples_shipped": dict(zip(names, [w.text for w in second], strict=True)),
-        "recited": [name for name, w in zip(names, second, strict=True) if w.text in text],
-        "steps_unfinished": params.steps,
-    }
+    return Repetition(
+        repeated_share=dict(zip(names, [w.repeated for w in first], strict=True)),
+        repeated_share_shipped=dict(zip(names, [w.repeated for w in second], strict=True)),
+        samples=dict(zip(names, [w.text for w in first], strict=True)),
+        samples_shipped=dict(zip(names, [w.text for w in second], strict=True)),
+        recited=[name for name, w in zip(names, second, strict=True) if w.text in text],
+        steps_unfinished=params.steps,
+    )
 
 
 class Written(NamedTuple):
@@ -243,19 +304,19 @@ def _written(bundle: Bundle, temperature: float, params: Params) -> Written:
     return Written(bundle.tokenizer.decode([*prompt, *texts[0]]), round(repeated, 4))
 
 
-def verdict(result: dict[str, Any]) -> dict[str, Any]:
+def verdict(result: Result) -> Verdict:
     """Say whether the cache changes nothing within the block, and whether it pays."""
-    agrees = result["kv_cache_max_diff"] <= TOLERANCE and result["same_text"]
-    speedup = result["speedup"][-1]
+    agrees = result.kv_cache_max_diff <= TOLERANCE and result.same_text
+    speedup = result.speedup[-1]
     if not agrees:
         code = "differs"
     else:
         code = "agrees_and_faster" if speedup >= FASTER else "agrees_hardly_faster"
-    values = {
-        "difference": result["kv_cache_max_diff"],
+    values: dict[str, Value] = {
+        "difference": result.kv_cache_max_diff,
         "speedup": speedup,
-        "length": result["lengths"][-1],
-        "past": result["past_block_max_diff"],
-        "block": result["block_size"],
+        "length": result.lengths[-1],
+        "past": result.past_block_max_diff,
+        "block": result.block_size,
     }
-    return {"code": code, "passed": code == "agrees_and_faster", "values": values}
+    return Verdict(code, code == "agrees_and_faster", values)

@@ -18,11 +18,14 @@ from owi_core.corpora import CHARACTER_TEXTS, character_text, read_text_file
 from owi_core.errors import TextError
 from owi_core.events import Control, Event
 from owi_core.experiments._kit.params import note_of, setting
+from owi_core.experiments._kit.results import Verdict
 from owi_core.experiments._kit.session import (
     MAX_STEPS,
     Session,
+    TrainedResult,
     TransformerParams,
     Watched,
+    of_training,
     run_session,
 )
 from owi_core.generation import generate
@@ -70,6 +73,22 @@ class Params(TransformerParams):
     def usual(self) -> dict[str, Any]:
         by_epochs = {"steps": 0} if self.epochs else {}  # who asks for passes means passes
         return PRESETS[self.preset] | by_epochs
+
+
+@dataclass(frozen=True)
+class Result(TrainedResult):
+    """Losses of the text and what the model writes.
+
+    prefix_only: measured where no later character can be seen.  heldout_loss_nats is None for a
+    text that was learned whole (memorised), floor_nats where it cannot be counted.
+    """
+
+    epoch_loss_nats: list[float]
+    prefix_only_loss_nats: float
+    heldout_loss_nats: float | None
+    floor_nats: float | None
+    memorised: bool
+    sample: str
 
 
 class Prepared(NamedTuple):
@@ -158,21 +177,18 @@ def source_text(params: Params) -> str:
         raise TextError("text_file_unreadable", name=Path(params.text_file).name) from error
 
 
-def measure(prepared: Prepared, params: Params) -> dict[str, Any]:
-    """Return the result of a finished run, as the command line prints it."""
+def measure(prepared: Prepared, params: Params) -> Result:
+    """Return the result of a finished run."""
     bundle, trainer = prepared.bundle, prepared.trainer
-    return {
-        "epoch_loss_nats": epoch_means(trainer.losses, prepared.steps_per_epoch),
-        "prefix_only_loss_nats": prefix_only_loss_nats(bundle.model, trainer.data),
-        "heldout_loss_nats": _heldout_loss(prepared),
-        "floor_nats": prepared.floor_nats,
-        "memorised": prepared.heldout is None,
-        "n_params": bundle.model.n_params,
-        "sample": sample(bundle, prepared.prompt, _sampling(params)),
-        "steps": trainer.config.steps,
-        "train_seconds": round(trainer.seconds, 2),
-        "final_loss_nats": trainer.recent_loss_nats(),
-    }
+    return Result(
+        epoch_loss_nats=epoch_means(trainer.losses, prepared.steps_per_epoch),
+        prefix_only_loss_nats=prefix_only_loss_nats(bundle.model, trainer.data),
+        heldout_loss_nats=_heldout_loss(prepared),
+        floor_nats=prepared.floor_nats,
+        memorised=prepared.heldout is None,
+        sample=sample(bundle, prepared.prompt, _sampling(params)),
+        **of_training(bundle, trainer),
+    )
 
 
 def _sampling(params: Params) -> SamplingConfig:
@@ -192,16 +208,16 @@ def epoch_means(losses: Sequence[float], steps_per_epoch: int) -> list[float]:
     return [sum(part) / len(part) for part in parts]
 
 
-def verdict(result: dict[str, Any]) -> dict[str, Any]:
+def verdict(result: Result) -> Verdict:
     """Return what may be said: learned (near the floor), leaking (below it by peeking), or not."""
-    honest, floor = result["prefix_only_loss_nats"], result["floor_nats"] or 0.0
-    seen = result["final_loss_nats"] or 0.0
+    honest, floor = result.prefix_only_loss_nats, result.floor_nats or 0.0
+    seen = result.final_loss_nats or 0.0
     if honest > 1.0 and seen < honest / 4:
         code = "looks_ahead"
     else:
         code = "learned_by_heart" if honest < floor + 0.3 else "not_learned_yet"
     values = {"honest_loss": round(honest, 3), "floor": round(floor, 3), "loss": round(seen, 3)}
-    return {"code": code, "passed": code == "learned_by_heart", "values": values}
+    return Verdict(code, code == "learned_by_heart", values)
 
 
 @torch.no_grad()

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,8 +18,9 @@ from owi_core.corpora import CHARACTER_TEXTS
 from owi_core.errors import RunError, TextError
 from owi_core.events import Control, Event
 from owi_core.experiments import language
-from owi_core.experiments._kit.pair import Pair, Side, Sides, run_pair
+from owi_core.experiments._kit.pair import Pair, Side, Sides, final_loss, run_pair
 from owi_core.experiments._kit.params import BaseParams, holds_typed_text, note_of, setting
+from owi_core.experiments._kit.results import BaseResult, Verdict
 from owi_core.experiments.faults import masks
 from owi_core.generation import generate
 from owi_core.model import Transformer
@@ -31,6 +32,7 @@ from owi_core.probes.leakage import (
     leak_max,
     prefix_only,
 )
+from owi_core.record import Check
 from owi_core.tokenizer import CharTokenizer, Encoding
 from owi_core.training import Trainer
 
@@ -62,6 +64,38 @@ class Params(BaseParams):
     )
 
 
+@dataclass(frozen=True)
+class SideResult:
+    """One model's part of the result.
+
+    changes, gradients: [t][s], how far output t moves when token s changes, and by which gradient.
+    floor_nats is None where it cannot be counted.  sentence: its tokens.
+    """
+
+    train_loss_nats: float
+    evaluation_loss_nats: float
+    prefix_only_loss_nats: float
+    next_token_accuracy: float
+    floor_nats: float | None
+    repeated_share: float
+    sample: str
+    leak_max: float
+    future_change_max: float
+    train_seconds: float
+    sentence: list[str]
+    changes: list[list[float]]
+    gradients: list[list[float]]
+    checks: list[Check]
+
+
+@dataclass(frozen=True)
+class Result(BaseResult):
+    """Both models by name, the causal one first."""
+
+    parts: ClassVar[str] = "sides"
+    sides: dict[str, SideResult]
+
+
 class Prepared(NamedTuple):
     """Both models and what both are measured on; floor_nats is None where it cannot be counted."""
 
@@ -86,7 +120,7 @@ def run(
     pair = Pair(
         prepared.sides,
         lambda: _honest_live(prepared),
-        lambda: {side.name: measure(side, prepared, params) for side in prepared.sides},
+        lambda: Result({side.name: measure(side, prepared, params) for side in prepared.sides}),
         lambda result: verdict(result, prepared.floor_nats),
     )
     yield from run_pair(NAME, params, pair, folder, control, resume)
@@ -107,28 +141,28 @@ def prepare(params: Params) -> Prepared:
     return Prepared(sides, first.floor_nats, first.prompt, sentence)
 
 
-def measure(side: Side, prepared: Prepared, params: Params) -> dict[str, Any]:
-    """Return one model's part of the result; [t][s] of the matrices: who moves, who was changed."""
+def measure(side: Side, prepared: Prepared, params: Params) -> SideResult:
+    """Return one model's part of the result."""
     model, data = side.bundle.model, side.trainer.data
     honest = prefix_only(model, data)
     ids = torch.tensor(prepared.sentence.ids)
     changes, drawn = change_matrix(model, ids), sample(side, prepared, params)
-    return {
-        "train_loss_nats": side.trainer.recent_loss_nats(),
-        "evaluation_loss_nats": evaluation_loss_nats(model, data),
-        "prefix_only_loss_nats": honest.loss_nats,
-        "next_token_accuracy": honest.accuracy,
-        "floor_nats": prepared.floor_nats,
-        "repeated_share": repeated_share(drawn.ids),
-        "sample": drawn.text,
-        "leak_max": leak_max(changes),
-        "future_change_max": future_change_max(changes),
-        "train_seconds": round(side.trainer.seconds, 2),
-        "sentence": list(prepared.sentence.labels),
-        "changes": _rounded(changes),
-        "gradients": _rounded(gradient_matrix(model, ids)),
-        "checks": [asdict(check) for check in masks.mask_checks(model, ids)],
-    }
+    return SideResult(
+        train_loss_nats=final_loss(side),
+        evaluation_loss_nats=evaluation_loss_nats(model, data),
+        prefix_only_loss_nats=honest.loss_nats,
+        next_token_accuracy=honest.accuracy,
+        floor_nats=prepared.floor_nats,
+        repeated_share=repeated_share(drawn.ids),
+        sample=drawn.text,
+        leak_max=leak_max(changes),
+        future_change_max=future_change_max(changes),
+        train_seconds=round(side.trainer.seconds, 2),
+        sentence=list(prepared.sentence.labels),
+        changes=_rounded(changes),
+        gradients=_rounded(gradient_matrix(model, ids)),
+        checks=list(masks.mask_checks(model, ids)),
+    )
 
 
 class Drawn(NamedTuple):
@@ -151,27 +185,27 @@ def repeated_share(ids: tuple[int, ...]) -> float:
     return same / max(len(ids) - 1, 1)
 
 
-def verdict(result: dict[str, dict[str, Any]], floor: float | None) -> dict[str, Any]:
+def verdict(result: Result, floor: float | None) -> Verdict:
     """Return what may be said: the other model peeks, is the better one, or neither has learned."""
-    causal, other = result.values()
-    gap = other["prefix_only_loss_nats"] - causal["prefix_only_loss_nats"]
-    below = floor is not None and other["evaluation_loss_nats"] < floor
-    if causal["prefix_only_loss_nats"] > 1.0 and gap < 1.0:
+    causal, other = result.sides.values()
+    gap = other.prefix_only_loss_nats - causal.prefix_only_loss_nats
+    below = floor is not None and other.evaluation_loss_nats < floor
+    if causal.prefix_only_loss_nats > 1.0 and gap < 1.0:
         code = "not_learned_yet"
     elif gap >= 1.0:
-        code = "peeks_below_the_floor" if below else "peeks" if other["leak_max"] > 0 else "worse"
+        code = "peeks_below_the_floor" if below else "peeks" if other.leak_max > 0 else "worse"
     else:
         code = "no_harm_seen"
     values = {
         "gap": round(gap, 3),
-        "causal": round(causal["prefix_only_loss_nats"], 3),
-        "other": round(other["prefix_only_loss_nats"], 3),
-        "other_train": round(other["train_loss_nats"], 3),
-        "causal_train": round(causal["train_loss_nats"], 3),
-        "accuracy": causal["next_token_accuracy"],
-        "other_accuracy": other["next_token_accuracy"],
+        "causal": round(causal.prefix_only_loss_nats, 3),
+        "other": round(other.prefix_only_loss_nats, 3),
+        "other_train": round(other.train_loss_nats, 3),
+        "causal_train": round(causal.train_loss_nats, 3),
+        "accuracy": causal.next_token_accuracy,
+        "other_accuracy": other.next_token_accuracy,
     }
-    return {"code": code, "passed": code.startswith("peeks"), "values": values}
+    return Verdict(code, code.startswith("peeks"), values)
 
 
 def _honest_live(prepared: Prepared) -> dict[str, float]:

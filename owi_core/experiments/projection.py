@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -19,10 +19,11 @@ from owi_core.events import Control, Event
 from owi_core.experiments import pronoun
 from owi_core.experiments._kit.pair import Pair, Side, Sides, run_pair
 from owi_core.experiments._kit.params import note_of, setting
+from owi_core.experiments._kit.results import BaseResult, Value, Verdict
 from owi_core.experiments.faults import residual
-from owi_core.experiments.pronoun import GOOD_ACCURACY, N_MEASURED, Measured, measure_samples
+from owi_core.experiments.pronoun import GOOD_ACCURACY, N_MEASURED, measure_samples
 from owi_core.model import Transformer
-from owi_core.probes.ablation import Head, how_shared, layer_heads, without_heads
+from owi_core.probes.ablation import Head, Sharing, how_shared, layer_heads, without_heads
 from owi_core.probes.contributions import SumError, sum_errors
 from owi_core.tokenizer import WordTokenizer
 from owi_core.training import Trainer
@@ -40,6 +41,60 @@ class Params(pronoun.Params):
     """What may be set: all that the pronoun lab has, and what the second model lacks."""
 
     against: str = setting(WITHOUT, "what the second model is", choices=AGAINST)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """How held-out sentences are answered; attention_on_antecedent: [layer][head]."""
+
+    accuracy_heldout: float
+    loss_heldout_nats: float
+    attention_on_antecedent: list[list[float]]
+
+    @property
+    def best_mass(self) -> float:
+        """The mean weight on the word meant, in the layer where it is largest."""
+        return float(np.array(self.attention_on_antecedent).mean(axis=1).max())
+
+
+@dataclass(frozen=True)
+class SideResult(Answers):
+    """One model's part of the result; effects are changes of log p(answer), in nats.
+
+    head_effect, accuracy_without_head: [layer][head].  heads_together, sharing, without_layer: by
+    layer.
+    """
+
+    final_loss_nats: float | None
+    n_params: int
+    train_seconds: float
+    head_effect: list[list[float]]
+    heads_together: list[float]
+    sharing: list[Sharing]
+    accuracy_without_head: list[list[float]]
+    without_layer: list[Answers]
+
+
+@dataclass(frozen=True)
+class Result(BaseResult):
+    """Both models by name, and what is left of the first with a mistake made in it.
+
+    head_effect, heads_together and sharing are those of the model with W_O.
+    """
+
+    parts: ClassVar[str] = "sides"
+    sum_error_max: float
+    sum_error_relative_max: float
+    head_effect: list[list[float]]
+    heads_together: list[float]
+    sharing: list[Sharing]
+    sides: dict[str, SideResult]
+    faults: dict[str, Answers]
+
+    @property
+    def other(self) -> str:
+        """The name of the second model."""
+        return next(name for name in AGAINST if name in self.sides)
 
 
 class Prepared(NamedTuple):
@@ -79,47 +134,45 @@ def prepare(params: Params) -> Prepared:
     return Prepared(sides, first.tests["heldout"][:N_MEASURED])
 
 
-def measure(sides: Sides, samples: Sequence[Sample]) -> dict[str, Any]:
-    """Return the result as the command line prints it; changes are of log p(answer), in nats."""
+def measure(sides: Sides, samples: Sequence[Sample]) -> Result:
+    """Return the result of a finished run."""
     right, other = (_measure_side(side, samples) for side in sides)
     errors = [error for side in sides for error in _sum_errors(side.bundle, samples)]
-    return {
-        "sum_error_max": max(error.absolute for error in errors),
-        "sum_error_relative_max": max(error.relative for error in errors),
-        "head_effect": right["head_effect"],
-        "heads_together": right["heads_together"],
-        "sharing": right["sharing"],
-        sides[0].name: right,
-        sides[1].name: other,
-        "faults": {fault: _with_fault(sides[0], fault, samples) for fault in residual.FAULTS},
-    }
+    return Result(
+        sum_error_max=max(error.absolute for error in errors),
+        sum_error_relative_max=max(error.relative for error in errors),
+        head_effect=right.head_effect,
+        heads_together=right.heads_together,
+        sharing=right.sharing,
+        sides={sides[0].name: right, sides[1].name: other},
+        faults={fault: _with_fault(sides[0], fault, samples) for fault in residual.FAULTS},
+    )
 
 
-def verdict(result: dict[str, Any]) -> dict[str, Any]:
-    """Say whether the other model learned too, and whether it looks as directly."""
-    name = next(name for name in AGAINST if name in result)
-    right, other = result[WITH], result[name]
-    mass, other_mass = (_best_mass(part) for part in (right, other))
-    values = {
+def verdict(result: Result) -> Verdict:
+    """Return whether the other model learned too, and whether it looks as directly."""
+    name = result.other
+    right, other = result.sides[WITH], result.sides[name]
+    values: dict[str, Value] = {
         "other": name,
-        "accuracy": right["accuracy_heldout"],
-        "other_accuracy": other["accuracy_heldout"],
-        "loss": round(right["loss_heldout_nats"], 4),
-        "other_loss": round(other["loss_heldout_nats"], 4),
-        "mass": round(mass, 4),
-        "other_mass": round(other_mass, 4),
-        "params_saved": right["n_params"] - other["n_params"],
+        "accuracy": right.accuracy_heldout,
+        "other_accuracy": other.accuracy_heldout,
+        "loss": round(right.loss_heldout_nats, 4),
+        "other_loss": round(other.loss_heldout_nats, 4),
+        "mass": round(right.best_mass, 4),
+        "other_mass": round(other.best_mass, 4),
+        "params_saved": right.n_params - other.n_params,
     }
-    learned = right["accuracy_heldout"] >= GOOD_ACCURACY
-    other_learned = other["accuracy_heldout"] >= GOOD_ACCURACY
+    learned = right.accuracy_heldout >= GOOD_ACCURACY
+    other_learned = other.accuracy_heldout >= GOOD_ACCURACY
     if learned and other_learned:
-        code = "both_learn_less_direct" if other_mass < mass - LESS_DIRECT else "both_learn"
+        less_direct = other.best_mass < right.best_mass - LESS_DIRECT
+        code = "both_learn_less_direct" if less_direct else "both_learn"
     elif learned:
         code = "needed"
     else:
         code = "better_without" if other_learned else "not_learned"
-    passed = learned and result["sum_error_max"] <= SUM_TOLERANCE
-    return {"code": code, "passed": passed, "values": values}
+    return Verdict(code, learned and result.sum_error_max <= SUM_TOLERANCE, values)
 
 
 def _other_model(params: Params, right: Transformer) -> Transformer:
@@ -129,12 +182,12 @@ def _other_model(params: Params, right: Transformer) -> Transformer:
     return Transformer(dataclasses.replace(right.config, output_projection=False), rng)
 
 
-def _measure_side(side: Side, samples: Sequence[Sample]) -> dict[str, Any]:
+def _measure_side(side: Side, samples: Sequence[Sample]) -> SideResult:
     bundle, model = side.bundle, side.bundle.model
     whole = measure_samples(bundle, samples)
     layers = range(model.config.n_layer)
 
-    def without(heads: Sequence[Head]) -> Measured:
+    def without(heads: Sequence[Head]) -> pronoun.Measured:
         cut = dataclasses.replace(bundle, model=without_heads(model, heads))
         return measure_samples(cut, samples)
 
@@ -142,30 +195,28 @@ def _measure_side(side: Side, samples: Sequence[Sample]) -> dict[str, Any]:
     cut_layers = [without(layer_heads(model, i)) for i in layers]
     effects = np.array([[whole.loss_nats - m.loss_nats for m in layer] for layer in singles])
     together = [whole.loss_nats - m.loss_nats for m in cut_layers]
-    return _told(whole) | {
-        "final_loss_nats": side.trainer.recent_loss_nats(),
-        "n_params": model.n_params,
-        "train_seconds": round(side.trainer.seconds, 2),
-        "head_effect": effects.round(4).tolist(),
-        "heads_together": np.round(together, 4).tolist(),
-        "sharing": [how_shared(effects[i], together[i]) for i in layers],
-        "accuracy_without_head": [[m.accuracy for m in layer] for layer in singles],
-        "without_layer": [_told(m) for m in cut_layers],
-    }
+    return SideResult(
+        **vars(_answers(whole)),
+        final_loss_nats=side.trainer.recent_loss_nats(),
+        n_params=model.n_params,
+        train_seconds=round(side.trainer.seconds, 2),
+        head_effect=effects.round(4).tolist(),
+        heads_together=np.round(together, 4).tolist(),
+        # Of the exact numbers: two that round to the same may share the answer differently.
+        sharing=[how_shared(effects[i], together[i]) for i in layers],
+        accuracy_without_head=[[m.accuracy for m in layer] for layer in singles],
+        without_layer=[_answers(m) for m in cut_layers],
+    )
 
 
-def _with_fault(side: Side, fault: str, samples: Sequence[Sample]) -> dict[str, Any]:
+def _with_fault(side: Side, fault: str, samples: Sequence[Sample]) -> Answers:
     """Return what is left of the trained model when the mistake is made in it afterwards."""
     model = residual.broken(side.bundle.model, fault)
-    return _told(measure_samples(dataclasses.replace(side.bundle, model=model), samples))
+    return _answers(measure_samples(dataclasses.replace(side.bundle, model=model), samples))
 
 
-def _told(measured: Measured) -> dict[str, Any]:
-    return {
-        "accuracy_heldout": measured.accuracy,
-        "loss_heldout_nats": round(measured.loss_nats, 4),
-        "attention_on_antecedent": measured.mass.round(4).tolist(),
-    }
+def _answers(measured: pronoun.Measured) -> Answers:
+    return Answers(measured.accuracy, round(measured.loss_nats, 4), measured.mass.round(4).tolist())
 
 
 def _sum_errors(bundle: Bundle, samples: Sequence[Sample]) -> list[SumError]:
@@ -182,8 +233,3 @@ def _live(sides: Sides, samples: Sequence[Sample]) -> dict[str, float]:
         metrics[f"{name}.accuracy_heldout"] = measured.accuracy
         metrics[f"{name}.attention_on_antecedent"] = best
     return metrics
-
-
-def _best_mass(part: dict[str, Any]) -> float:
-    """Return the mean weight on the word meant in the layer where it is largest."""
-    return float(np.array(part["attention_on_antecedent"]).mean(axis=1).max())

@@ -21,10 +21,13 @@ from owi_core.corpora import FAMILIES, PRONOUNS, Sample, pronoun_corpus
 from owi_core.errors import TextError
 from owi_core.events import Control, Event
 from owi_core.experiments._kit.params import note_of, setting
+from owi_core.experiments._kit.results import Verdict
 from owi_core.experiments._kit.session import (
     Session,
+    TrainedResult,
     TransformerParams,
     Watched,
+    of_training,
     run_session,
 )
 from owi_core.model import Transformer
@@ -81,6 +84,16 @@ class Params(TransformerParams):
         return _USUAL | RECIPES[self.family]
 
 
+@dataclass(frozen=True)
+class Result(TrainedResult):
+    """Shares answered right of three kinds of sentences, and [layer][head] weight on the answer."""
+
+    accuracy_heldout: float
+    accuracy_heldout_structure: float
+    accuracy_unseen_words: float
+    attention_on_antecedent: list[list[float]]
+
+
 class Prepared(NamedTuple):
     """All that a run needs before its first step."""
 
@@ -104,7 +117,7 @@ def run(
     bundle, trainer, watched, tests = prepared
     few = tests["heldout"][:N_MEASURED]
 
-    def at_the_end() -> dict[str, Any]:
+    def at_the_end() -> Result:
         redraw_spare_rows(bundle, params.seed)
         return measure(prepared)
 
@@ -185,31 +198,30 @@ def measure_samples(bundle: Bundle, samples: Sequence[Sample]) -> Measured:
     return Measured(right / len(samples), mass / len(samples), loss / len(samples))
 
 
-def measure(prepared: Prepared) -> dict[str, Any]:
-    """Return the result of a finished run, as the command line prints it."""
+def measure(prepared: Prepared) -> Result:
+    """Return the result of a finished run."""
     bundle, trainer, _, tests = prepared
     measured = {name: measure_samples(bundle, samples) for name, samples in tests.items()}
-    accuracies = {f"accuracy_{name}": m.accuracy for name, m in measured.items()}
-    return accuracies | {
-        "attention_on_antecedent": measured["heldout"].mass.round(4).tolist(),
-        "n_params": bundle.model.n_params,
-        "steps": trainer.config.steps,
-        "train_seconds": round(trainer.seconds, 2),
-        "final_loss_nats": trainer.recent_loss_nats(),
-    }
+    return Result(
+        accuracy_heldout=measured["heldout"].accuracy,
+        accuracy_heldout_structure=measured["heldout_structure"].accuracy,
+        accuracy_unseen_words=measured["unseen_words"].accuracy,
+        attention_on_antecedent=measured["heldout"].mass.round(4).tolist(),
+        **of_training(bundle, trainer),
+    )
 
 
-def verdict(result: dict[str, Any]) -> dict[str, Any]:
+def verdict(result: Result) -> Verdict:
     """Return what may be said of a result: right by the direct link, by a detour, or not right."""
-    mass = np.array(result["attention_on_antecedent"]).mean(axis=1)  # (L,)
+    mass = np.array(result.attention_on_antecedent).mean(axis=1)  # (L,)
     layer = int(mass.argmax())
-    accuracy = result["accuracy_heldout"]
+    accuracy = result.accuracy_heldout
     if accuracy < GOOD_ACCURACY:
         code = "not_learned"
     else:
         code = "learned_direct" if mass[layer] >= GOOD_MASS else "learned_by_detour"
     values = {"accuracy": accuracy, "layer": layer + 1, "mass": round(float(mass[layer]), 4)}
-    return {"code": code, "passed": accuracy >= GOOD_ACCURACY, "values": values}
+    return Verdict(code, accuracy >= GOOD_ACCURACY, values)
 
 
 def _measured_live(bundle: Bundle, samples: Sequence[Sample]) -> dict[str, float]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -18,10 +18,13 @@ from owi_core.corpora.relations import RELATIONS, RelationSample, relation_sampl
 from owi_core.corpora.words import word_list
 from owi_core.events import Control, Event
 from owi_core.experiments._kit.params import note_of, setting
+from owi_core.experiments._kit.results import Verdict
 from owi_core.experiments._kit.session import (
     Session,
+    TrainedResult,
     TransformerParams,
     Watched,
+    of_training,
     run_session,
 )
 from owi_core.model import Transformer
@@ -36,7 +39,7 @@ GOOD_ACCURACY = 0.98
 # A head is needed for a relation when its loss costs this much; it carries it alone when no other
 # head costs a quarter of that.
 NEEDED_NATS, ALONE = 0.5, 0.25
-Carried = str  # "alone", "shared" or "spare"
+Carried = Literal["alone", "shared", "spare"]
 
 _USUAL: dict[str, Any] = {
     "n_layer": 1, "norm": "pre", "dropout": 0.0, "activation": "gelu", "init_std": 0.05,
@@ -57,6 +60,20 @@ class Params(TransformerParams):
     def usual(self) -> dict[str, Any]:
         root = math.sqrt(self.d_model)
         return _USUAL | {"embedding_scale": root, "embedding_std": 1 / root}
+
+
+@dataclass(frozen=True)
+class Result(TrainedResult):
+    """Accuracy by relation, and [relation][head]: change of log p without the head, and its look.
+
+    carried: of each relation, how the heads share it.
+    """
+
+    accuracy: dict[str, float]
+    knock_out_nats: list[list[float]]
+    accuracy_without: list[list[float]]
+    weight_on_meant: list[list[float]]
+    carried: list[Carried]
 
 
 class Measured(NamedTuple):
@@ -83,13 +100,8 @@ def run(
             "accuracy_heldout": float(accuracy.mean())
         }
 
-    def at_the_end() -> dict[str, Any]:
-        return knock_out_table(bundle, heldout) | {
-            "n_params": bundle.model.n_params,
-            "steps": trainer.config.steps,
-            "train_seconds": round(trainer.seconds, 2),
-            "final_loss_nats": trainer.recent_loss_nats(),
-        }
+    def at_the_end() -> Result:
+        return Result(**knock_out_table(bundle, heldout), **of_training(bundle, trainer))
 
     session = Session(bundle, trainer, watched, live, at_the_end, verdict)
     yield from run_session(NAME, params, session, folder, control, resume)
@@ -136,8 +148,8 @@ def measure(bundle: Bundle, samples: Sequence[RelationSample]) -> Measured:
     log_p = logits[rows, asked].log_softmax(dim=-1)  # (N, R, V)
     answers = data.targets.gather(1, asked)
     right = (log_p.argmax(-1) == answers).double().mean(0)
-    told = log_p.gather(2, answers[..., None])[..., 0].double().mean(0)
-    return Measured(right.numpy(), told.numpy())
+    log_p_meant = log_p.gather(2, answers[..., None])[..., 0].double().mean(0)
+    return Measured(right.numpy(), log_p_meant.numpy())
 
 
 @torch.no_grad()
@@ -161,7 +173,7 @@ def without_head(bundle: Bundle, head: int) -> Bundle:
 
 
 def knock_out_table(bundle: Bundle, samples: Sequence[RelationSample]) -> dict[str, Any]:
-    """Return accuracy of each relation, and relation × head: change of log p, accuracy, looks."""
+    """Return the fields of Result that heads are knocked out for."""
     whole = measure(bundle, samples)
     n_heads = bundle.model.config.n_layer * bundle.model.config.n_head
     cut = [measure(without_head(bundle, h), samples) for h in range(n_heads)]
@@ -183,15 +195,15 @@ def carried(changes: NDArray[np.float64]) -> Carried:
     return "alone" if len(costs) == 1 or costs[1] < ALONE * costs[0] else "shared"
 
 
-def verdict(result: dict[str, Any]) -> dict[str, Any]:
+def verdict(result: Result) -> Verdict:
     """Say whether all relations were learned, and whether heads divided them among themselves."""
-    worst = min(result["accuracy"].values())
-    heads = [int(np.argmin(row)) for row in result["knock_out_nats"]]
-    alone = all(how == "alone" for how in result["carried"])
+    worst = min(result.accuracy.values())
+    heads = [int(np.argmin(row)) for row in result.knock_out_nats]
+    alone = all(how == "alone" for how in result.carried)
     if worst < GOOD_ACCURACY:
         code = "not_all_learned"
-    elif len(result["knock_out_nats"][0]) == 1:
+    elif len(result.knock_out_nats[0]) == 1:
         code = "one_head_for_all"
     else:
         code = "divided" if alone and len(set(heads)) == len(heads) else "overlapping"
-    return {"code": code, "passed": worst >= GOOD_ACCURACY, "values": {"accuracy": worst}}
+    return Verdict(code, worst >= GOOD_ACCURACY, {"accuracy": worst})

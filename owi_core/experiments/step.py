@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from owi_core.errors import SettingError
 from owi_core.events import Control, Event, Finished, Started
 from owi_core.experiments._kit.params import MAX_SEED, BaseParams, recipe, setting
+from owi_core.experiments._kit.results import BaseResult, Verdict
 from owi_core.probes.step import DTYPES, MASKS, StepInputs, random_inputs, run_step
 from owi_core.probes.step_checks import agreement, shuffled
 
@@ -32,6 +32,34 @@ class Params(BaseParams):
             raise SettingError("d_model_odd", d_model=self.d_model)
 
 
+@dataclass(frozen=True)
+class Result(BaseResult):
+    """Largest difference from each other way of computing the step, over all numbers of heads.
+
+    permutation_error: between shuffling before and after, without positions; with positions the
+    difference must not be 0.  shapes: of each intermediate array.
+    """
+
+    row_sum_error: float
+    z_by_hand_error: float
+    sdpa_error: float
+    mha_error: float
+    permutation_error: float
+    permutation_difference_with_positions: float
+    shapes: dict[str, list[int]]
+
+    @property
+    def largest_error(self) -> float:
+        """The largest of the differences that must be rounding alone."""
+        return max(
+            self.row_sum_error,
+            self.z_by_hand_error,
+            self.sdpa_error,
+            self.mha_error,
+            self.permutation_error,
+        )
+
+
 def run(
     params: Params,
     folder: Path | None = None,
@@ -43,7 +71,8 @@ def run(
     inputs = drawn(params)
     yield Started(NAME, values, recipe(NAME, params), 0, 4 * params.d_model**2)
     result = measure(inputs)
-    yield Finished(NAME, values, result, verdict(result, params.dtype))
+    said = verdict(result, params.dtype)
+    yield Finished(NAME, values, result.to_dict(), said.to_dict())
 
 
 def drawn(params: Params) -> StepInputs:
@@ -51,8 +80,8 @@ def drawn(params: Params) -> StepInputs:
     return random_inputs(**asdict(params))
 
 
-def measure(inputs: StepInputs) -> dict[str, Any]:
-    """Return the result as the command line prints it.
+def measure(inputs: StepInputs) -> Result:
+    """Return how far the other ways of computing the step differ from it.
 
     Loops, kernel and module are compared for every number of heads that divides d_model.
     """
@@ -60,20 +89,17 @@ def measure(inputs: StepInputs) -> dict[str, Any]:
     heads = [n for n in range(1, d + 1) if d % n == 0]
     errors = [asdict(agreement(run_step(replace(inputs, n_head=n)))) for n in heads]
     order = shuffled(inputs, range(T - 1, -1, -1))
-    return {name: max(each[name] for each in errors) for name in errors[0]} | {
-        "permutation_error": order.without_positions,
-        "permutation_difference_with_positions": order.with_positions,
-        "shapes": run_step(inputs).shapes,
-    }
+    shapes = {name: list(shape) for name, shape in run_step(inputs).shapes.items()}
+    return Result(
+        **{name: max(each[name] for each in errors) for name in errors[0]},
+        permutation_error=order.without_positions,
+        permutation_difference_with_positions=order.with_positions,
+        shapes=shapes,
+    )
 
 
-def verdict(result: dict[str, Any], dtype: str) -> dict[str, Any]:
+def verdict(result: Result, dtype: str) -> Verdict:
     """Say whether every error is below what the precision allows."""
-    largest = max(value for name, value in result.items() if name.endswith("_error"))
-    passed = largest <= TOLERANCE[dtype]
-    values = {"largest_error": largest, "tolerance": TOLERANCE[dtype]}
-    return {
-        "code": "all_ways_agree" if passed else "ways_differ",
-        "passed": passed,
-        "values": values,
-    }
+    passed = result.largest_error <= TOLERANCE[dtype]
+    values = {"largest_error": result.largest_error, "tolerance": TOLERANCE[dtype]}
+    return Verdict("all_ways_agree" if passed else "ways_differ", passed, values)

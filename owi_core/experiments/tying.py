@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -19,8 +19,9 @@ from owi_core.config import ModelConfig
 from owi_core.corpora import FAMILIES, Sample
 from owi_core.events import Control, Event
 from owi_core.experiments import pronoun
-from owi_core.experiments._kit.pair import Pair, Side, Sides, run_pair
+from owi_core.experiments._kit.pair import Pair, Side, Sides, final_loss, run_pair
 from owi_core.experiments._kit.params import BaseParams, note_of, setting
+from owi_core.experiments._kit.results import BaseResult, Value, Verdict
 from owi_core.experiments._kit.session import loss_rose
 from owi_core.experiments.faults import ties
 from owi_core.model import Transformer
@@ -74,6 +75,81 @@ class Params(BaseParams):
         return usual | {"positions": "learned", "steps": max(SCALE_STEPS, known["steps"])}
 
 
+Role = Literal["answer", "read", "absent"]
+GradientRow = tuple[str, Role, float, float]  # word, role, norm at the input, norm at the output
+
+
+@dataclass(frozen=True)
+class AsTrained:
+    """Shares answered right before the rows of unseen words were drawn again."""
+
+    accuracy_heldout: float
+    accuracy_unseen_words: float
+
+
+@dataclass(frozen=True)
+class Moved:
+    """How far training has moved rows, in lengths of a first row.
+
+    unseen, known: mean over words that no sentence shows, and over those that are answers.
+    together: mean cosine between the moves of two unseen rows; 1 = all in the same direction.
+    """
+
+    unseen: float
+    known: float
+    together: float
+
+
+@dataclass(frozen=True)
+class GradientNorms:
+    """Norms of the tied matrix's gradient and of its two parts; relative_error of their sum."""
+
+    input: float
+    output: float
+    tied: float
+    relative_error: float
+
+
+@dataclass(frozen=True)
+class SideResult:
+    """One model's part of the result; rows_moved: of "embedding" and "head"."""
+
+    accuracy_heldout: float
+    accuracy_heldout_structure: float
+    accuracy_unseen_words: float
+    as_trained: AsTrained
+    rows_moved: dict[str, Moved]
+    attention_on_antecedent: list[list[float]]
+    attention_by_layer: list[float]
+    final_loss_nats: float
+    n_params: int
+    train_seconds: float
+
+
+@dataclass(frozen=True)
+class Result(BaseResult):
+    """What is shared, the gradient at "start" and "end", wrong ways, and both models by name."""
+
+    parts: ClassVar[str] = "sides"
+    question: str
+    same_object: bool
+    same_storage: bool
+    same_object_loaded: bool
+    gradient_sum_error: float
+    gradient_norms: dict[str, GradientNorms]
+    gradient_rows: list[GradientRow]
+    params_tied: int
+    params_untied: int
+    sides: dict[str, SideResult]
+    wrong: list[ties.Way]
+
+    @property
+    def pair(self) -> tuple[SideResult, SideResult]:
+        """The model that the question is about, and the one without what is asked for."""
+        first, other = (self.sides[name] for name in SIDES[self.question])
+        return first, other
+
+
 class Prepared(NamedTuple):
     """Both models, what both are measured on, and the ids of words that no sentence shows."""
 
@@ -122,104 +198,96 @@ def prepare(params: Params) -> Prepared:
     return Prepared((first, other), made[0].tests, unseen)
 
 
-def measure(prepared: Prepared, params: Params) -> dict[str, Any]:
+def measure(prepared: Prepared, params: Params) -> Result:
     """Return the result: what is shared, the gradient's two parts, and each model's part."""
     first = prepared.sides[0]
     model, config = first.bundle.model, first.bundle.model.config
     # What training has done to the rows is measured before they are redrawn.
     gradients = {"start": _gradient(prepared, _drawn(config, params)), "end": _gradient(prepared)}
-    parts = {side.name: _part(side, prepared, params) for side in prepared.sides}
+    sides = {side.name: _part(side, prepared, params) for side in prepared.sides}
     shared = tied_storage(model)
     loaded = tied_storage(from_bytes(to_bytes(first.bundle)).model)
     one, two = counted(model)
-    return {
-        "question": params.question,
-        "same_object": shared.same_object,
-        "same_storage": shared.same_storage,
-        "same_object_loaded": loaded.same_object,
-        "gradient_sum_error": max(g.relative_error for g in gradients.values()),
-        "gradient_norms": {when: _norms(g) for when, g in gradients.items()},
-        "gradient_rows": _rows(gradients["start"], prepared),
-        "params_tied": one,
-        "params_untied": two,
-        **parts,
-        "wrong": _wrong(prepared, params) if params.question == "tying" else [],
-    }
+    return Result(
+        question=params.question,
+        same_object=shared.same_object,
+        same_storage=shared.same_storage,
+        same_object_loaded=loaded.same_object,
+        gradient_sum_error=max(g.relative_error for g in gradients.values()),
+        gradient_norms={when: _norms(g) for when, g in gradients.items()},
+        gradient_rows=_rows(gradients["start"], prepared),
+        params_tied=one,
+        params_untied=two,
+        sides=sides,
+        wrong=_wrong(prepared, params) if params.question == "tying" else [],
+    )
 
 
-def verdict(result: dict[str, Any]) -> dict[str, Any]:
+def verdict(result: Result) -> Verdict:
     """Return what may be said of a result, by the two models' numbers alone."""
-    names = SIDES[result["question"]]
-    first, other = (result[name] for name in names)
-    judge = _judge_tying if result["question"] == "tying" else _judge_scale
-    code = judge(first, other)
-    values = {
-        f"{key}_{which}": part[f"accuracy_{key}"]
-        for which, part in _named(first, other)
-        for key in ("heldout", "unseen_words")
-    }
-    values |= {
-        f"raw_{which}": part["as_trained"]["accuracy_unseen_words"]
-        for which, part in _named(first, other)
-    }
-    masses = {f"mass_{w}": max(p["attention_by_layer"]) for w, p in _named(first, other)}
-    losses = {f"loss_{w}": round(p["final_loss_nats"], 3) for w, p in _named(first, other)}
-    passed = code in ("named_only_when_tied", "direct_only_when_scaled")
-    return {"code": code, "passed": passed, "values": values | masses | losses}
+    judge = _judge_tying if result.question == "tying" else _judge_scale
+    code = judge(*result.pair)
+    values: dict[str, Value] = {}
+    for which, part in zip(("first", "other"), result.pair, strict=True):
+        values |= {
+            f"heldout_{which}": part.accuracy_heldout,
+            f"unseen_words_{which}": part.accuracy_unseen_words,
+            f"raw_{which}": part.as_trained.accuracy_unseen_words,
+            f"mass_{which}": max(part.attention_by_layer),
+            f"loss_{which}": round(part.final_loss_nats, 3),
+        }
+    return Verdict(code, code in ("named_only_when_tied", "direct_only_when_scaled"), values)
 
 
-def _judge_tying(tied: dict[str, Any], untied: dict[str, Any]) -> str:
-    right = [part["accuracy_heldout"] for part in (tied, untied)]
-    named = [part["accuracy_unseen_words"] for part in (tied, untied)]
-    if max(right) < GOOD:
+def _judge_tying(tied: SideResult, untied: SideResult) -> str:
+    if max(tied.accuracy_heldout, untied.accuracy_heldout) < GOOD:
         return "not_learned"
-    if right[0] < right[1] - SAME:
+    if tied.accuracy_heldout < untied.accuracy_heldout - SAME:
         return "tying_hurts"
-    if named[0] >= GOOD and named[1] <= NONE_NAMED:
+    named, unnamed = tied.accuracy_unseen_words, untied.accuracy_unseen_words
+    if named >= GOOD and unnamed <= NONE_NAMED:
         return "named_only_when_tied"
-    if named[0] > named[1] + SAME:
-        return "tying_helps"
-    return "tying_buys_nothing"
+    return "tying_helps" if named > unnamed + SAME else "tying_buys_nothing"
 
 
-def _judge_scale(scaled: dict[str, Any], unscaled: dict[str, Any]) -> str:
-    right = [part["accuracy_heldout"] for part in (scaled, unscaled)]
-    direct = [max(part["attention_by_layer"]) for part in (scaled, unscaled)]
-    if right[0] < GOOD:
+def _judge_scale(scaled: SideResult, unscaled: SideResult) -> str:
+    if scaled.accuracy_heldout < GOOD:
         return "not_learned"
-    if right[1] < GOOD:
+    if unscaled.accuracy_heldout < GOOD:
         return "learned_only_when_scaled"
-    if direct[0] >= DIRECT and direct[1] < DETOUR:
+    direct, other = max(scaled.attention_by_layer), max(unscaled.attention_by_layer)
+    if direct >= DIRECT and other < DETOUR:
         return "direct_only_when_scaled"
-    return "scale_buys_nothing" if direct[0] - direct[1] < SAME else "scale_helps"
+    return "scale_buys_nothing" if direct - other < SAME else "scale_helps"
 
 
-def _named(first: Any, other: Any) -> tuple[tuple[str, Any], tuple[str, Any]]:
-    return ("first", first), ("other", other)
-
-
-def _part(side: Side, prepared: Prepared, params: Params) -> dict[str, Any]:
+def _part(side: Side, prepared: Prepared, params: Params) -> SideResult:
     """Return one model's numbers, and how both of its matrices' rows have moved.
 
     The rows of words never seen are redrawn on the way; `as_trained` is from before.
     """
     bundle, tests = side.bundle, prepared.tests
-    before = {
-        f"accuracy_{name}": pronoun.measure_samples(bundle, tests[name]).accuracy
-        for name in ("heldout", "unseen_words")
-    }
+    before = AsTrained(
+        *(
+            pronoun.measure_samples(bundle, tests[name]).accuracy
+            for name in ("heldout", "unseen_words")
+        )
+    )
     moved = _moved(bundle.model, prepared, params)
     _redraw_unseen_rows(bundle, prepared, params)
     measured = {name: pronoun.measure_samples(bundle, samples) for name, samples in tests.items()}
-    return {f"accuracy_{name}": m.accuracy for name, m in measured.items()} | {
-        "as_trained": before,
-        "rows_moved": moved,
-        "attention_on_antecedent": measured["heldout"].mass.round(4).tolist(),
-        "attention_by_layer": measured["heldout"].mass.mean(axis=1).round(4).tolist(),
-        "final_loss_nats": side.trainer.recent_loss_nats(),
-        "n_params": bundle.model.n_params,
-        "train_seconds": round(side.trainer.seconds, 2),
-    }
+    return SideResult(
+        accuracy_heldout=measured["heldout"].accuracy,
+        accuracy_heldout_structure=measured["heldout_structure"].accuracy,
+        accuracy_unseen_words=measured["unseen_words"].accuracy,
+        as_trained=before,
+        rows_moved=moved,
+        attention_on_antecedent=measured["heldout"].mass.round(4).tolist(),
+        attention_by_layer=measured["heldout"].mass.mean(axis=1).round(4).tolist(),
+        final_loss_nats=final_loss(side),
+        n_params=bundle.model.n_params,
+        train_seconds=round(side.trainer.seconds, 2),
+    )
 
 
 @torch.no_grad()
@@ -233,12 +301,8 @@ def _redraw_unseen_rows(bundle: Bundle, prepared: Prepared, params: Params) -> N
 
 
 @torch.no_grad()
-def _moved(model: Transformer, prepared: Prepared, params: Params) -> dict[str, Any]:
-    """Return how far training has moved the rows of both matrices, in lengths of a first row.
-
-    unseen, known: mean over rows of words that no sentence shows, and of those that are answers.
-    together: mean cosine between the moves of two unseen rows; 1 = all the same way.
-    """
+def _moved(model: Transformer, prepared: Prepared, params: Params) -> dict[str, Moved]:
+    """Return how far training has moved the rows of both matrices."""
     start = _drawn(model.config, params)
     known = torch.unique(prepared.sides[0].trainer.data.targets)
     found = {}
@@ -246,11 +310,11 @@ def _moved(model: Transformer, prepared: Prepared, params: Params) -> dict[str, 
         now, then = _matrix(model, name), _matrix(start, name)
         moves = (now - then) / then.norm(dim=1).mean()  # (V, d)
         unseen = moves[prepared.unseen.start :]
-        found[name] = {
-            "unseen": float(unseen.norm(dim=1).mean()),
-            "known": float(moves[known].norm(dim=1).mean()),
-            "together": _together(unseen),
-        }
+        found[name] = Moved(
+            unseen=float(unseen.norm(dim=1).mean()),
+            known=float(moves[known].norm(dim=1).mean()),
+            together=_together(unseen),
+        )
     return found
 
 
@@ -276,30 +340,27 @@ def _gradient(prepared: Prepared, model: Transformer | None = None) -> TiedGradi
     return tied_gradient(model or side.bundle.model, batch)
 
 
-def _norms(gradient: TiedGradient) -> dict[str, float]:
-    return {
-        "input": gradient.input_norm,
-        "output": gradient.output_norm,
-        "tied": gradient.tied_norm,
-        "relative_error": gradient.relative_error,
-    }
+def _norms(gradient: TiedGradient) -> GradientNorms:
+    return GradientNorms(
+        gradient.input_norm, gradient.output_norm, gradient.tied_norm, gradient.relative_error
+    )
 
 
-def _rows(gradient: TiedGradient, prepared: Prepared) -> list[list[Any]]:
-    """Return [word, role, input norm, output norm] of every word: answers, read, never read."""
+def _rows(gradient: TiedGradient, prepared: Prepared) -> list[GradientRow]:
+    """Return a row for every word: those that are answers, then those read, then the others."""
     side = prepared.sides[0]
     data, tokenizer = side.trainer.data, side.bundle.tokenizer
     assert isinstance(tokenizer, WordTokenizer)
     n = min(N_BATCH, len(data))
     answers, read = set(data.targets[:n].flatten().tolist()), set(data.ids[:n].flatten().tolist())
-    roles = {i: "answer" if i in answers else "read" if i in read else "absent"
-             for i in range(tokenizer.vocab_size)}  # fmt: skip
-    order = sorted(roles, key=lambda i: ("answer", "read", "absent").index(roles[i]))
-    return [
-        [tokenizer.label(i), roles[i], _short(gradient.input_rows[i]),
-         _short(gradient.output_rows[i])]
-        for i in order
-    ]  # fmt: skip
+
+    def role(i: int) -> Role:
+        return "answer" if i in answers else "read" if i in read else "absent"
+
+    ids = range(tokenizer.vocab_size)
+    order = sorted(ids, key=lambda i: ("answer", "read", "absent").index(role(i)))
+    into, out = gradient.input_rows, gradient.output_rows
+    return [(tokenizer.label(i), role(i), _short(into[i]), _short(out[i])) for i in order]
 
 
 def _short(value: np.float32) -> float:
@@ -307,7 +368,7 @@ def _short(value: np.float32) -> float:
     return float(f"{float(value):.4g}")
 
 
-def _wrong(prepared: Prepared, params: Params) -> list[Any]:
+def _wrong(prepared: Prepared, params: Params) -> list[ties.Way]:
     trainer = prepared.sides[0].trainer
     config = prepared.sides[0].bundle.model.config
     steps = min(N_WRONG_STEPS, trainer.config.steps)

@@ -7,7 +7,7 @@ of its name inside.
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from owi_core import checkpoints
 from owi_core.checkpoints import Bundle
@@ -15,6 +15,7 @@ from owi_core.events import Control, Diverged, Evaluated, Event, Finished, Start
 from owi_core.experiments._kit.ending import early_end
 from owi_core.experiments._kit.lock_step import load_trainers, lock_step, losses_of, save_trainers
 from owi_core.experiments._kit.params import BaseParams, recipe
+from owi_core.experiments._kit.results import BaseResult, Verdict
 from owi_core.training import Trainer
 
 LOSS_EVERY = 4  # steps between two points of a loss curve
@@ -32,8 +33,11 @@ class Side(NamedTuple):
 Sides = tuple[Side, Side]
 
 
+R = TypeVar("R", bound=BaseResult)
+
+
 @dataclass(frozen=True)
-class Pair:
+class Pair(Generic[R]):
     """A paired run before its first step, and how it is measured: while it trains, and at its end.
 
     measure_live gives metrics by `NAME.metric`; measure gives the result.
@@ -41,14 +45,14 @@ class Pair:
 
     sides: Sides
     measure_live: Callable[[], dict[str, float]]
-    measure: Callable[[], dict[str, Any]]
-    verdict: Callable[[dict[str, Any]], dict[str, Any]]
+    measure: Callable[[], R]
+    verdict: Callable[[R], Verdict]
 
 
 def run_pair(
     name: str,
     params: BaseParams,
-    pair: Pair,
+    pair: Pair[R],
     folder: Path | None,
     control: Control | None,
     resume: bool,
@@ -75,7 +79,15 @@ def run_pair(
     result = pair.measure()
     if folder is not None:
         save_both(sides, folder)
-    yield Finished(name, asdict(params), result, pair.verdict(result))
+    verdict = pair.verdict(result).to_dict()
+    yield Finished(name, asdict(params), result.to_dict(), verdict)
+
+
+def final_loss(side: Side) -> float:
+    """Return a model's mean training loss at its end, in nats, after one step at least."""
+    loss = side.trainer.recent_loss_nats()
+    assert loss is not None
+    return loss
 
 
 def save_both(sides: Sides, folder: Path) -> None:
@@ -85,7 +97,7 @@ def save_both(sides: Sides, folder: Path) -> None:
     checkpoints.save(other.bundle, folder / other.name)
 
 
-def _train(pair: Pair, folder: Path | None, control: Control) -> Iterator[Event]:
+def _train(pair: Pair[R], folder: Path | None, control: Control) -> Iterator[Event]:
     """Yield the events of all steps, between them both losses and, less often, live metrics."""
     sides = pair.sides
     for event in lock_step([side.trainer for side in sides], control):

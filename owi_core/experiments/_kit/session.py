@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 
@@ -23,6 +23,7 @@ from owi_core.events import (
 )
 from owi_core.experiments._kit.ending import early_end
 from owi_core.experiments._kit.params import BaseParams, recipe, setting
+from owi_core.experiments._kit.results import BaseResult, Verdict
 from owi_core.tokenizer import Encoding
 from owi_core.training import Trainer
 
@@ -89,21 +90,44 @@ class Watched:
 
 
 @dataclass(frozen=True)
-class Session:
+class TrainedResult(BaseResult):
+    """What is reported of every model that was trained alone."""
+
+    n_params: int
+    steps: int
+    train_seconds: float
+    final_loss_nats: float | None
+
+
+def of_training(bundle: Bundle, trainer: Trainer) -> dict[str, Any]:
+    """Return the fields of TrainedResult, for a subclass to be made with."""
+    return {
+        "n_params": bundle.model.n_params,
+        "steps": trainer.config.steps,
+        "train_seconds": round(trainer.seconds, 2),
+        "final_loss_nats": trainer.recent_loss_nats(),
+    }
+
+
+R = TypeVar("R", bound=BaseResult)
+
+
+@dataclass(frozen=True)
+class Session(Generic[R]):
     """A run before its first step, and how it is measured: while it trains, and at its end."""
 
     bundle: Bundle
     trainer: Trainer
     watched: Watched
     measure_live: Callable[[], dict[str, float]]
-    measure: Callable[[], dict[str, Any]]
-    verdict: Callable[[dict[str, Any]], dict[str, Any]]
+    measure: Callable[[], R]
+    verdict: Callable[[R], Verdict]
 
 
 def run_session(
     name: str,
     params: TransformerParams,
-    session: Session,
+    session: Session[R],
     folder: Path | None,
     control: Control | None,
     resume: bool,
@@ -127,12 +151,13 @@ def run_session(
     result = session.measure()
     yield Evaluated(steps, session.measure_live())
     if folder is not None:
-        checkpoints.save(dataclasses.replace(bundle, note=bundle.note | {"result": result}), folder)
+        note = bundle.note | {"result": result.to_dict()}
+        checkpoints.save(dataclasses.replace(bundle, note=note), folder)
     verdict = loss_rose(trainer) or session.verdict(result)
-    yield Finished(name, asdict(params), result, verdict)
+    yield Finished(name, asdict(params), result.to_dict(), verdict.to_dict())
 
 
-def loss_rose(trainer: Trainer) -> dict[str, Any] | None:
+def loss_rose(trainer: Trainer) -> Verdict | None:
     """Return the verdict on a run that ended worse than it began, or None for any other.
 
     With the gradient clipped a far too high learning rate drives the loss up without end, yet every
@@ -142,7 +167,7 @@ def loss_rose(trainer: Trainer) -> dict[str, Any] | None:
     if last is None or last < trainer.losses[0] + ROSE_NATS:
         return None
     values = {"first": round(trainer.losses[0], 3), "last": round(last, 3), "lr": trainer.config.lr}
-    return {"code": "loss_rose", "passed": False, "values": values}
+    return Verdict("loss_rose", False, values)
 
 
 def watch_training(

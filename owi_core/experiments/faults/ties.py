@@ -5,6 +5,7 @@ Each is drawn from the same seed and takes the same batches. Shapes: V vocabular
 
 import dataclasses
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,6 +17,25 @@ from owi_core.probes.storage import tied_storage
 from owi_core.training import Dataset, Trainer, loss_nats
 
 RIGHT = "tied"
+
+
+@dataclass(frozen=True)
+class Way:
+    """What a few steps make of one way of tying.
+
+    drift: after each step, max |head − embedding| / rms of the embedding.  missing: the part of the
+    tied matrix's first gradient that the embedding does not get, ‖got − whole‖ / ‖whole‖.
+    bias_max, bias_unseen: largest |bias|, and mean bias of the words never seen, or None.
+    """
+
+    way: str
+    same_object: bool
+    missing: float
+    drift: list[float]
+    loss_nats: float | None
+    bias_max: float | None
+    bias_unseen: float | None
+    n_params: int
 
 
 class CopyInForward(Transformer):
@@ -30,13 +50,8 @@ class CopyInForward(Transformer):
         return super().forward(ids, **settings)
 
 
-def tried(config: ModelConfig, data: Dataset, training: TrainConfig, n_unseen: int) -> list[Any]:
-    """Return of the right way and each wrong one what a few steps make of it.
-
-    drift: after each step, max |head − embedding| / rms of the embedding.  missing: the part of the
-    tied matrix's first gradient that the embedding does not get, ‖got − whole‖ / ‖whole‖.
-    bias_max, bias_unseen: largest |bias|, and mean bias of the last n_unseen words, or None.
-    """
+def tried(config: ModelConfig, data: Dataset, training: TrainConfig, n_unseen: int) -> list[Way]:
+    """Return the right way first, then each wrong one; n_unseen: words at the end, never seen."""
     whole = _gradient(_MAKERS[RIGHT](config, training.seed), data)
     return [_one(name, config, data, training, n_unseen, whole) for name in WAYS]
 
@@ -48,7 +63,7 @@ def _one(
     training: TrainConfig,
     n_unseen: int,
     whole: Tensor,
-) -> dict[str, Any]:
+) -> Way:
     model = _MAKERS[name](config, training.seed)
     missing = (_gradient(model, data) - whole).norm() / whole.norm()
     drift = [_drift(model)]
@@ -56,16 +71,16 @@ def _one(
     for _ in trainer.steps():
         drift.append(_drift(model))
     bias = model.lm_head.bias
-    return {
-        "way": name,
-        "same_object": tied_storage(model).same_object,
-        "missing": float(missing),
-        "drift": drift,
-        "loss_nats": trainer.recent_loss_nats(1),
-        "bias_max": None if bias is None else float(bias.detach().abs().max()),
-        "bias_unseen": None if bias is None else float(bias.detach()[-n_unseen:].mean()),
-        "n_params": model.n_params,
-    }
+    return Way(
+        way=name,
+        same_object=tied_storage(model).same_object,
+        missing=float(missing),
+        drift=drift,
+        loss_nats=trainer.recent_loss_nats(1),
+        bias_max=None if bias is None else float(bias.detach().abs().max()),
+        bias_unseen=None if bias is None else float(bias.detach()[-n_unseen:].mean()),
+        n_params=model.n_params,
+    )
 
 
 def _tied(config: ModelConfig, seed: int) -> Transformer:
