@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from owi_core.experiments.cost import RESULTS
 from pages._labs.cost import first, form, view
 from pages._labs.cost.code import run_code
 from pages._ui.base.guard import guarded
@@ -37,7 +38,7 @@ def measured(page: Frame, part: str) -> None:
         matches=lambda run: run.params.get("part") == part,
         draw=view.live,
     )
-    result = result_of(run)
+    result = result_of(run, RESULTS[part])
     if run is not None and result is not None:
         view.SHOW[part](page, run, result)
         show_code(page, run_code(run.params))

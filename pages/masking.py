@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from owi_core.errors import TextError
+from owi_core.experiments.masking import Result
 from owi_core.jobs.runs import Run
 from pages._labs.masking import fit, form, view
 from pages._labs.masking.code import run_code
@@ -50,7 +51,7 @@ def show(page: Frame, panel: Panel, run: Run) -> None:
         panel.watch(view.curves)
         panel.outcome()
         panel.offer_again()
-    result = run_panel.result_of(run)
+    result = run_panel.result_of(run, Result)
     if result is None:
         return
     with guarded(page.lang):

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from owi_core.experiments.tying import NAME
+from owi_core.experiments.tying import NAME, Result
 from owi_core.jobs.runs import Run
 from pages._labs.tying import form, results, touch, view
 from pages._labs.tying.code import run_code
@@ -45,7 +45,7 @@ def main() -> None:
 
 def choose_source(page: Frame, run: Run | None) -> str:
     """Return the model that is proved and touched: the app's, or the one just trained."""
-    if run_panel.result_of(run) is None or run is None or not run.has_model:
+    if run_panel.result_of(run, Result) is None or run is None or not run.has_model:
         return SHIPPED
     sources = {SHIPPED: SHIPPED, OWN: str(run.folder)}
     renew("tying.source_of", run.id, "tying.source", edits_key(sources[OWN]))
@@ -61,7 +61,7 @@ def choose_source(page: Frame, run: Run | None) -> str:
 
 def show(page: Frame, run: Run) -> None:
     """The numbers of a run that came to its end."""
-    result = run_panel.result_of(run)
+    result = run_panel.result_of(run, Result)
     if result is None:
         return
     results.numbers(page, result)

@@ -18,11 +18,10 @@ from owi_core.corpora import CHARACTER_TEXTS, character_text, read_text_file
 from owi_core.errors import TextError
 from owi_core.events import Control, Event
 from owi_core.experiments._kit.params import note_of, setting
-from owi_core.experiments._kit.results import Verdict
+from owi_core.experiments._kit.results import BaseResult, Verdict
 from owi_core.experiments._kit.session import (
     MAX_STEPS,
     Session,
-    TrainedResult,
     TransformerParams,
     Watched,
     of_training,
@@ -76,7 +75,7 @@ class Params(TransformerParams):
 
 
 @dataclass(frozen=True)
-class Result(TrainedResult):
+class Result(BaseResult):
     """Losses of the text and what the model writes.
 
     prefix_only: measured where no later character can be seen.  heldout_loss_nats is None for a
@@ -88,7 +87,11 @@ class Result(TrainedResult):
     heldout_loss_nats: float | None
     floor_nats: float | None
     memorised: bool
+    n_params: int
     sample: str
+    steps: int
+    train_seconds: float
+    final_loss_nats: float | None
 
 
 class Prepared(NamedTuple):

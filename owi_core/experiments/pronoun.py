@@ -21,10 +21,9 @@ from owi_core.corpora import FAMILIES, PRONOUNS, Sample, pronoun_corpus
 from owi_core.errors import TextError
 from owi_core.events import Control, Event
 from owi_core.experiments._kit.params import note_of, setting
-from owi_core.experiments._kit.results import Verdict
+from owi_core.experiments._kit.results import BaseResult, Verdict
 from owi_core.experiments._kit.session import (
     Session,
-    TrainedResult,
     TransformerParams,
     Watched,
     of_training,
@@ -85,13 +84,17 @@ class Params(TransformerParams):
 
 
 @dataclass(frozen=True)
-class Result(TrainedResult):
+class Result(BaseResult):
     """Shares answered right of three kinds of sentences, and [layer][head] weight on the answer."""
 
     accuracy_heldout: float
     accuracy_heldout_structure: float
     accuracy_unseen_words: float
     attention_on_antecedent: list[list[float]]
+    n_params: int
+    steps: int
+    train_seconds: float
+    final_loss_nats: float | None
 
 
 class Prepared(NamedTuple):

@@ -18,10 +18,9 @@ from owi_core.corpora.relations import RELATIONS, RelationSample, relation_sampl
 from owi_core.corpora.words import word_list
 from owi_core.events import Control, Event
 from owi_core.experiments._kit.params import note_of, setting
-from owi_core.experiments._kit.results import Verdict
+from owi_core.experiments._kit.results import BaseResult, Verdict
 from owi_core.experiments._kit.session import (
     Session,
-    TrainedResult,
     TransformerParams,
     Watched,
     of_training,
@@ -63,7 +62,7 @@ class Params(TransformerParams):
 
 
 @dataclass(frozen=True)
-class Result(TrainedResult):
+class Result(BaseResult):
     """Accuracy by relation, and [relation][head]: change of log p without the head, and its look.
 
     carried: of each relation, how the heads share it.
@@ -74,6 +73,10 @@ class Result(TrainedResult):
     accuracy_without: list[list[float]]
     weight_on_meant: list[list[float]]
     carried: list[Carried]
+    n_params: int
+    steps: int
+    train_seconds: float
+    final_loss_nats: float | None
 
 
 class Measured(NamedTuple):

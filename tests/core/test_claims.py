@@ -128,9 +128,10 @@ def test_a_shipped_model_measures_what_its_note_says(name: str) -> None:
     experiment, params = recipe_of(name)
     if experiment == "language":
         prepared = language.prepare(params)._replace(bundle=shipped(name))
-        again = language.measure(prepared, params)
+        again = language.measure(prepared, params).to_dict()
     else:
-        again = pronoun.measure(pronoun.prepare(params)._replace(bundle=shipped(name)))
+        prepared = pronoun.prepare(params)._replace(bundle=shipped(name))
+        again = pronoun.measure(prepared).to_dict()
     for figure, value in shipped(name).note["result"].items():
         if figure.startswith(("accuracy", "attention", "prefix", "heldout")):
             np.testing.assert_allclose(
@@ -147,7 +148,7 @@ def test_the_command_in_a_shipped_models_note_makes_another_of_which_the_same_is
     # of words that it has never seen, an accident of their rows, in the first.
     said = {"language": language, "pronoun": pronoun}[recipe_of(name)[0]]
     again, kept = trained(*recipe_of(name)), shipped(name).note["result"]
-    assert again.verdict["code"] == said.verdict(kept)["code"]
+    assert again.verdict["code"] == said.verdict(said.Result.from_dict(kept)).code
     chance = again.verdict["code"] == "not_learned"
     if "accuracy_heldout" in kept:
         apart = abs(again.result["accuracy_heldout"] - kept["accuracy_heldout"])

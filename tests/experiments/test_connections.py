@@ -1,5 +1,6 @@
 """The connections lab: its tasks, its maps of any words, its runs, and what it claims."""
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from owi_core.events import Control, Evaluated, Event, Finished, Paused, Started
 from owi_core.experiments import connections
 from owi_core.experiments.connections import Params, tasks
 from owi_core.experiments.connections.maps import LINEAR, maps_of_fresh_models, words_of
+from owi_core.experiments.connections.results import ModelResult
 from owi_core.experiments.connections.settings import MAX_WORDS
 from owi_core.peers import CAUSAL, KINDS
 from owi_core.probes.influence import InfluenceRecord
@@ -78,6 +80,8 @@ def test_a_run_of_all_parts_measures_every_model(everything: list[Event]) -> Non
     assert models["cnn"]["mixing_change"] == 0.0
     assert models["transformer"]["mixing_change"] > 0.0
     assert set(finished.result["maps"]) == {"fresh", "trained"}
+    line = json.loads(json.dumps(finished.result))
+    assert connections.Result.from_dict(line).to_dict() == line
 
 
 def test_steps_are_counted_through_and_every_model_is_watched(everything: list[Event]) -> None:
@@ -210,10 +214,10 @@ def test_a_sentence_that_is_too_short_or_too_long_is_refused() -> None:
         events_of(small(part="maps", b="猫 " * (MAX_WORDS + 1)))
 
 
-def recall_result(**far: float) -> dict[str, Any]:
+def recall_result(**far: float) -> connections.Result:
     kinds = dict.fromkeys(CAUSAL, 0.1) | far
-    models = {kind: {"accuracy_by_distance": {"48": value}} for kind, value in kinds.items()}
-    return {"part": "recall", "longest": 48, "models": models}
+    models = {k: ModelResult(accuracy_by_distance={"48": value}) for k, value in kinds.items()}
+    return connections.Result("recall", models, longest=48)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +229,7 @@ def recall_result(**far: float) -> dict[str, Any]:
     ],
 )
 def test_the_verdict_is_chosen_by_the_numbers(far: dict[str, float], code: str) -> None:
-    assert connections.verdict(recall_result(**far))["code"] == code
+    assert connections.verdict(recall_result(**far)).code == code
 
 
 @pytest.mark.parametrize(("ours", "code"), [(0.3, "data_wrong_tool"), (0.97, "data_no_harm")])
@@ -233,8 +237,10 @@ def test_attention_is_called_the_wrong_tool_only_where_it_falls_behind(
     ours: float, code: str
 ) -> None:
     kinds = dict.fromkeys(CAUSAL, 0.98) | {"transformer": ours}
-    models = {kind: {"accuracy_by_data": {"4": 0.1, "8": value}} for kind, value in kinds.items()}
-    assert connections.verdict({"part": "data", "models": models})["code"] == code
+    models = {
+        kind: ModelResult(accuracy_by_data={"4": 0.1, "8": value}) for kind, value in kinds.items()
+    }
+    assert connections.verdict(connections.Result("data", models)).code == code
 
 
 @pytest.mark.slow

@@ -31,6 +31,7 @@ from owi_core.experiments.cost.unit import Interrupted
 from owi_core.masks import Reach
 from owi_core.peers import Plan
 from owi_core.probes.memory import peak_bytes
+from tests.experiments.some import some
 from tests.tiny import global_generator_untouched, refused, rng, some_ids, tiny_model
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -62,7 +63,8 @@ def results() -> dict[str, Finished]:
 @pytest.mark.parametrize("part", list(cost.PARTS))
 def test_each_part_ends_in_plain_numbers_and_a_verdict(part, results):
     finished = results[part]
-    json.dumps(finished.result)
+    line = json.loads(json.dumps(finished.result))
+    assert cost.RESULTS[part].from_dict(line).to_dict() == line
     assert set(finished.verdict) == {"code", "passed", "values"}
 
 
@@ -201,12 +203,11 @@ def test_overtaking_holds_up_to_the_end(chain, at):
     ],
 )
 def test_time_verdict_is_chosen_by_the_times(chain, code, passed):
-    models = {
-        "lstm": {"step_seconds_by_length": chain},
-        "transformer": {"step_seconds_by_length": {"16": 1.0, "32": 1.0}},
-    }
-    told = cost_time.verdict({"models": models, "spent_seconds": 1.0, "cap_seconds": 2.0})
-    assert (told["code"], told["passed"]) == (code, passed)
+    times = {"lstm": chain, "transformer": {"16": 1.0, "32": 1.0}}
+    models = {k: some(cost_time.Timed, step_seconds_by_length=s) for k, s in times.items()}
+    result = some(cost_time.Result, models=models, spent_seconds=1.0, cap_seconds=2.0)
+    said = cost_time.verdict(result)
+    assert (said.code, said.passed) == (code, passed)
 
 
 def test_all_timed_models_are_about_equally_large():
@@ -281,10 +282,10 @@ def test_explicit_attention_beyond_the_memory_cap_is_left_out_and_says_so():
     ],
 )
 def test_ranges_verdict_is_chosen_by_the_numbers(time, memory, difference, code):
-    share = {"time_of_full": time, "memory_of_explicit": memory, "memory_of_full": 1.0}
-    result = {"difference_max": difference, "gradient_difference_max": 0.0}
-    told = ranges.verdict(result | {"window_share": {"64": share}})
-    assert (told["code"], told["passed"]) == (code, code == "window_wins")
+    share = ranges.WindowShare(time, memory, 1.0)
+    result = some(ranges.Result, difference_max=difference, window_share={"64": share})
+    said = ranges.verdict(result)
+    assert (said.code, said.passed) == (code, code == "window_wins")
 
 
 def test_peak_counts_what_is_held_at_one_time():
@@ -349,15 +350,15 @@ def test_accuracy_is_told_for_every_distance_and_linked_as_the_masks_say(results
     ],
 )
 def test_outside_verdict_is_chosen_by_the_numbers(full, inside, outside, change, code):
-    window = {
-        "accuracy_one_layer": inside,
-        "accuracy_relayed": None,
-        "accuracy_outside": outside,
-        "outside_change_max": change,
-    }
-    kinds = {"full": {"accuracy_all": full}, "window": window}
-    told = cost_outside.verdict({"kinds": kinds, "window": 3, "n_layer": 2})
-    assert (told["code"], told["passed"]) == (code, code == "stops_dead")
+    window = some(
+        cost_outside.Kind,
+        accuracy_one_layer=inside,
+        accuracy_outside=outside,
+        outside_change_max=change,
+    )
+    kinds = {"full": some(cost_outside.Kind, accuracy_all=full), "window": window}
+    said = cost_outside.verdict(some(cost_outside.Result, kinds=kinds))
+    assert (said.code, said.passed) == (code, code == "stops_dead")
 
 
 # √d_k
@@ -399,17 +400,17 @@ def test_both_models_of_the_scale_begin_from_the_same_weights():
 )
 def test_scale_verdict_is_chosen_by_the_numbers(entropy, losses, code):
     largest = {
-        "scaled": {"entropy_nats": 3.7, "std": 1.0},
-        "unscaled": {"entropy_nats": entropy, "std": 11.0},
+        "scaled": some(scale.Rows, entropy_nats=3.7),
+        "unscaled": some(scale.Rows, entropy_nats=entropy),
     }
-    result = {
-        "by_d_head": {"128": largest},
-        "d_head": 64,
-        "scaled": {"losses": [1.0, 1.0], "accuracy": 1.0},
-        "unscaled": {"losses": losses, "accuracy": 1.0},
-    }
-    told = scale.verdict(result)
-    assert (told["code"], told["passed"]) == (code, code == "sharp_slower")
+    result = some(
+        scale.Result,
+        by_d_head={"128": largest},
+        scaled=scale.Trained([1.0, 1.0], 1.0),
+        unscaled=scale.Trained(losses, 1.0),
+    )
+    said = scale.verdict(result)
+    assert (said.code, said.passed) == (code, code == "sharp_slower")
 
 
 # The claims at full size
@@ -462,10 +463,11 @@ def test_each_size_of_the_grid_is_a_model_of_its_own(results):
 def test_what_is_said_of_depth_follows_the_accuracies(one, two, code, least):
     accuracies = dict(zip(depth.GRID, [*one, *two], strict=True))
     sizes = {
-        depth.name_of(*size): {"accuracy_heldout": share} for size, share in accuracies.items()
+        depth.name_of(*size): some(depth.Size, accuracy_heldout=share)
+        for size, share in accuracies.items()
     }
-    said = depth.verdict({"sizes": sizes})
-    assert (said["code"], said["values"]["least_heads"]) == (code, least)
+    said = depth.verdict(some(depth.Result, sizes=sizes))
+    assert (said.code, said.values["least_heads"]) == (code, least)
 
 
 @pytest.mark.slow

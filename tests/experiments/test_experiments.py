@@ -46,6 +46,7 @@ from owi_core.experiments._kit.params import BaseParams, command, holds_typed_te
 from owi_core.experiments._kit.session import MAX_SNAPSHOTS
 from owi_core.readings import read
 from owi_core.tokenizer import WordTokenizer
+from tests.experiments.some import some
 from tests.house.source import ROOT
 from tests.tiny import global_generator_untouched, refused, rng, sentences_of
 
@@ -341,6 +342,19 @@ def test_result_has_all_that_was_promised(whole_run: tuple[str, list[Event], Pat
     assert promised[name] <= set(events[-1].result)  # type: ignore[attr-defined]
 
 
+def test_result_reads_back_from_its_json_and_names_what_is_wrong_in_another(
+    whole_run: tuple[str, list[Event], Path],
+) -> None:
+    name, events, _ = whole_run
+    kind = {"pronoun": pronoun.Result, "language": language.Result}[name]
+    line = json.loads(to_json(events[-1]))["result"]
+    assert kind.from_dict(line).to_dict() == line == events[-1].result  # type: ignore[attr-defined]
+    with refused("event_unreadable", RunError):
+        kind.from_dict(line | {"n_params": "many"})
+    with refused("event_unreadable", RunError):
+        kind.from_dict({key: value for key, value in line.items() if key != "steps"})
+
+
 def test_snapshots_show_the_watched_sentence_from_before_the_first_step_to_after_the_last(
     whole_run: tuple[str, list[Event], Path],
 ) -> None:
@@ -576,8 +590,8 @@ def test_verdict_of_language_is_chosen_by_what_was_measured(
     result: tuple[float | None, ...], code: str
 ) -> None:
     names = ("prefix_only_loss_nats", "floor_nats", "final_loss_nats")
-    verdict = language.verdict(dict(zip(names, result, strict=True)))
-    assert (verdict["code"], verdict["passed"]) == (code, code == "learned_by_heart")
+    verdict = language.verdict(some(language.Result, **dict(zip(names, result, strict=True))))
+    assert (verdict.code, verdict.passed) == (code, code == "learned_by_heart")
 
 
 @pytest.mark.parametrize(
@@ -591,10 +605,10 @@ def test_verdict_of_language_is_chosen_by_what_was_measured(
 def test_verdict_of_pronoun_is_chosen_by_what_was_measured(
     accuracy: float, mass: list[list[float]], code: str
 ) -> None:
-    result = {"accuracy_heldout": accuracy, "attention_on_antecedent": mass}
+    result = some(pronoun.Result, accuracy_heldout=accuracy, attention_on_antecedent=mass)
     verdict = pronoun.verdict(result)
-    assert (verdict["code"], verdict["passed"]) == (code, code != "not_learned")
-    assert verdict["values"]["layer"] == 2
+    assert (verdict.code, verdict.passed) == (code, code != "not_learned")
+    assert verdict.values["layer"] == 2
 
 
 def test_samples_are_padded_on_the_right_and_asked_at_the_pronoun() -> None:

@@ -9,7 +9,7 @@ import torch
 from owi_core.checkpoints import load
 from owi_core.events import Control, Evaluated, Event, Finished, Paused, Started, Stopped, to_json
 from owi_core.experiments import feedback
-from owi_core.experiments.feedback import TEMPERATURES, Params, lengths, verdict
+from owi_core.experiments.feedback import TEMPERATURES, Params, Result, lengths, verdict
 from owi_core.probes.cache import (
     cached_logits,
     past_moves,
@@ -17,6 +17,7 @@ from owi_core.probes.cache import (
     relative_difference,
     repeated_share,
 )
+from tests.experiments.some import some
 from tests.tiny import global_generator_untouched, some_ids, tiny_model
 
 SMALL: dict[str, Any] = {
@@ -99,12 +100,12 @@ def test_lengths_double_up_to_the_longest() -> None:
 def test_the_verdict_is_chosen_by_what_was_measured(
     change: dict[str, Any], code: str, passed: bool
 ) -> None:
-    result = {
+    usual = {
         "kv_cache_max_diff": 1e-6, "same_text": True, "speedup": [1.0, 3.0], "lengths": [16, 32],
         "past_block_max_diff": 0.4, "block_size": 64,
     }  # fmt: skip
-    told = verdict(result | change)
-    assert (told["code"], told["passed"]) == (code, passed)
+    found = verdict(some(Result, **(usual | change)))
+    assert (found.code, found.passed) == (code, passed)
 
 
 def test_a_run_of_tokens_repeats_when_it_stood_there_before() -> None:

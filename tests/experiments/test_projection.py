@@ -14,12 +14,13 @@ from owi_core.errors import SettingError
 from owi_core.events import Control, Evaluated, Event, Finished, Paused, StepDone, to_json
 from owi_core.experiments import altered, projection
 from owi_core.experiments.faults import residual
-from owi_core.experiments.projection import AGAINST, WITH, WITHOUT, Params
+from owi_core.experiments.projection import AGAINST, WITH, WITHOUT, Params, SideResult
 from owi_core.model import Transformer
 from owi_core.probes.ablation import how_shared, layer_heads, without_heads
 from owi_core.probes.contributions import Part, contributions, head_work, sum_errors
 from owi_core.probes.walk import walk
 from owi_core.readings import Reading, read
+from tests.experiments.some import some
 from tests.tiny import (
     D_MODEL,
     HEADS,
@@ -333,21 +334,20 @@ def test_a_model_may_be_trained_with_a_mistake_in_it(against: str) -> None:
     assert same(weights(prepared.sides[0].bundle.model), other)  # the same draws
 
 
-def told(accuracy: float, other: float, mass: float, other_mass: float) -> str:
-    def side(a: float, m: float) -> dict[str, Any]:
-        told = {"accuracy_heldout": a, "attention_on_antecedent": [[0.1], [m]]}
-        return told | {"loss_heldout_nats": 0.1, "n_params": 10}
+def code_of(accuracy: float, other: float, mass: float, other_mass: float) -> str:
+    def side(a: float, m: float) -> SideResult:
+        return some(SideResult, accuracy_heldout=a, attention_on_antecedent=[[0.1], [m]])
 
-    result = {WITH: side(accuracy, mass), WITHOUT: side(other, other_mass), "sum_error_max": 0.0}
-    return str(projection.verdict(result)["code"])
+    sides = {WITH: side(accuracy, mass), WITHOUT: side(other, other_mass)}
+    return projection.verdict(some(projection.Result, sides=sides)).code
 
 
 def test_the_verdict_follows_the_numbers_also_against_the_textbook() -> None:
-    assert told(1.0, 0.7, 1.0, 1.0) == "needed"
-    assert told(1.0, 1.0, 1.0, 0.99) == "both_learn"
-    assert told(1.0, 1.0, 1.0, 0.6) == "both_learn_less_direct"
-    assert told(0.7, 1.0, 1.0, 1.0) == "better_without"
-    assert told(0.7, 0.7, 1.0, 1.0) == "not_learned"
+    assert code_of(1.0, 0.7, 1.0, 1.0) == "needed"
+    assert code_of(1.0, 1.0, 1.0, 0.99) == "both_learn"
+    assert code_of(1.0, 1.0, 1.0, 0.6) == "both_learn_less_direct"
+    assert code_of(0.7, 1.0, 1.0, 1.0) == "better_without"
+    assert code_of(0.7, 0.7, 1.0, 1.0) == "not_learned"
 
 
 @pytest.mark.slow

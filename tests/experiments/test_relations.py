@@ -10,6 +10,7 @@ from owi_core.corpora.relations import RELATIONS, RelationSample, relation_sampl
 from owi_core.corpora.words import word_list
 from owi_core.events import Finished
 from owi_core.experiments import relations
+from tests.experiments.some import some
 from tests.tiny import global_generator_untouched
 
 SMALL: dict[str, Any] = {"d_model": 16, "n_head": 2, "d_mlp": 8, "steps": 3, "n_train": 100}
@@ -100,14 +101,15 @@ def test_what_is_said_of_a_relation_follows_its_numbers(changes: list[float], ho
     ],
 )
 def test_verdict_follows_the_table(accuracy: float, nats: list[list[float]], code: str) -> None:
-    result = {
-        "accuracy": dict.fromkeys(RELATIONS, accuracy),
-        "knock_out_nats": nats,
-        "carried": [relations.carried(np.array(row)) for row in nats],
-    }
+    result = some(
+        relations.Result,
+        accuracy=dict.fromkeys(RELATIONS, accuracy),
+        knock_out_nats=nats,
+        carried=[relations.carried(np.array(row)) for row in nats],
+    )
     verdict = relations.verdict(result)
-    assert verdict["code"] == code
-    assert verdict["passed"] == (accuracy == 1.0)
+    assert verdict.code == code
+    assert verdict.passed == (accuracy == 1.0)
 
 
 @pytest.mark.slow

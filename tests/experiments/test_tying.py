@@ -13,6 +13,7 @@ from owi_core.checkpoints import from_bytes, load, shipped, to_bytes
 from owi_core.errors import OwiError, SettingError
 from owi_core.events import Control, Evaluated, Event, Finished, Paused, Started, StepDone, Stopped
 from owi_core.experiments import pronoun, tying
+from owi_core.experiments._kit.results import Verdict
 from owi_core.experiments.faults import ties
 from owi_core.experiments.tying import Params
 from owi_core.probes.storage import tied_storage, untie
@@ -29,6 +30,7 @@ from owi_core.probes.tie_touch import (
     touch,
 )
 from owi_core.readings import read
+from tests.experiments.some import some
 from tests.tiny import refused, sentences_of, word_bundle
 
 SMALL: dict[str, Any] = {"steps": 4, "d_model": 8, "n_train": 100, "batch_size": 4}
@@ -246,37 +248,37 @@ def test_two_matrices_are_one_matrix_more() -> None:
 
 
 @pytest.fixture(scope="module")
-def ways() -> dict[str, Any]:
+def ways() -> dict[str, ties.Way]:
     prepared = tying.prepare(small())
     side = prepared.sides[0]
     found = ties.tried(side.bundle.model.config, side.trainer.data, side.trainer.config, 16)
-    return {way["way"]: way for way in found}
+    return {way.way: way for way in found}
 
 
-def test_one_parameter_stays_one_and_copies_drift(ways: dict[str, Any]) -> None:
-    assert set(ways["tied"]["drift"]) == {0.0}
-    assert ways["tied"]["missing"] == 0.0
+def test_one_parameter_stays_one_and_copies_drift(ways: dict[str, ties.Way]) -> None:
+    assert set(ways["tied"].drift) == {0.0}
+    assert ways["tied"].missing == 0.0
     for name in ("copied_in_forward", "data_copied_once"):
-        assert not ways[name]["same_object"]
-        assert ways[name]["drift"][0] == 0.0 if name == "data_copied_once" else True
-        assert ways[name]["drift"][-1] > 0
-        assert ways[name]["missing"] > 0.1
-    assert ways["data_copied_once"]["drift"] == sorted(ways["data_copied_once"]["drift"])
+        assert not ways[name].same_object
+        assert ways[name].drift[0] == 0.0 if name == "data_copied_once" else True
+        assert ways[name].drift[-1] > 0
+        assert ways[name].missing > 0.1
+    assert ways["data_copied_once"].drift == sorted(ways["data_copied_once"].drift)
 
 
 def test_a_copy_made_at_each_call_lags_by_a_step_and_does_not_run_away(
-    ways: dict[str, Any],
+    ways: dict[str, ties.Way],
 ) -> None:
-    assert ways["copied_in_forward"]["drift"][-1] < ways["data_copied_once"]["drift"][-1]
+    assert ways["copied_in_forward"].drift[-1] < ways["data_copied_once"].drift[-1]
 
 
-def test_a_bias_leaves_the_matrix_shared_and_learns_for_itself(ways: dict[str, Any]) -> None:
+def test_a_bias_leaves_the_matrix_shared_and_learns_for_itself(ways: dict[str, ties.Way]) -> None:
     way = ways["head_bias"]
-    assert way["same_object"]
-    assert set(way["drift"]) == {0.0}
-    assert way["bias_max"] > 0
-    assert way["bias_unseen"] < 0  # the softmax's denominator
-    assert way["n_params"] == ways["tied"]["n_params"] + 602
+    assert way.same_object
+    assert set(way.drift) == {0.0}
+    assert way.bias_max > 0
+    assert way.bias_unseen < 0  # the softmax's denominator
+    assert way.n_params == ways["tied"].n_params + 602
 
 
 # Two models side by side
@@ -366,14 +368,18 @@ def test_the_other_question_leaves_the_scale_out_and_nothing_else() -> None:
     assert one["tie_weights"]
 
 
-def part(heldout: float, unseen: float, mass: float = 1.0) -> dict[str, Any]:
-    return {
-        "accuracy_heldout": heldout,
-        "accuracy_unseen_words": unseen,
-        "attention_by_layer": [0.1, mass],
-        "final_loss_nats": 0.1,
-        "as_trained": {"accuracy_heldout": heldout, "accuracy_unseen_words": 0.0},
-    }
+def part(heldout: float, unseen: float, mass: float = 1.0) -> tying.SideResult:
+    return some(
+        tying.SideResult,
+        accuracy_heldout=heldout,
+        accuracy_unseen_words=unseen,
+        attention_by_layer=[0.1, mass],
+    )
+
+
+def verdict_of(question: str, *parts: tying.SideResult) -> Verdict:
+    sides = dict(zip(tying.SIDES[question], parts, strict=True))
+    return tying.verdict(some(tying.Result, question=question, sides=sides))
 
 
 @pytest.mark.parametrize(
@@ -387,8 +393,8 @@ def part(heldout: float, unseen: float, mass: float = 1.0) -> dict[str, Any]:
     ],
 )
 def test_the_verdict_on_tying_is_chosen_by_the_numbers(tied: Any, untied: Any, code: str) -> None:
-    told = tying.verdict({"question": "tying", "tied": part(*tied), "untied": part(*untied)})
-    assert (told["code"], told["passed"]) == (code, code == "named_only_when_tied")
+    said = verdict_of("tying", part(*tied), part(*untied))
+    assert (said.code, said.passed) == (code, code == "named_only_when_tied")
 
 
 @pytest.mark.parametrize(
@@ -404,8 +410,7 @@ def test_the_verdict_on_tying_is_chosen_by_the_numbers(tied: Any, untied: Any, c
 def test_the_verdict_on_the_scale_is_chosen_by_the_numbers(
     scaled: Any, unscaled: Any, code: str
 ) -> None:
-    result = {"question": "scale", "scaled": part(*scaled), "unscaled": part(*unscaled)}
-    assert tying.verdict(result)["code"] == code
+    assert verdict_of("scale", part(*scaled), part(*unscaled)).code == code
 
 
 def test_what_is_usual_follows_question_and_family() -> None:

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -10,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from owi_core.events import Finished
 from owi_core.experiments import connections
 from owi_core.experiments._kit.params import parameters
-from owi_core.experiments.connections import Params, tasks
+from owi_core.experiments.connections import Params, Result, tasks
 from owi_core.experiments.connections.maps import LINEAR, words_of
 from owi_core.jobs.tasks import ENDED
 from owi_core.peers import CAUSAL, KINDS
@@ -33,7 +32,7 @@ def no_worker_outlives_the_tests() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def measured() -> dict[str, Any]:
+def measured() -> dict[str, Result]:
     """A small result of every training, as a session holds it after its runs."""
     found = {}
     with pytest.MonkeyPatch.context() as patch:
@@ -44,7 +43,7 @@ def measured() -> dict[str, Any]:
             params = Params(part=part, steps=2, longest=16, width=8, batch_size=2)
             *_, finished = connections.run(params)
             assert isinstance(finished, Finished)
-            found[part] = finished.result
+            found[part] = Result.from_dict(finished.result)
     return found
 
 
@@ -60,10 +59,10 @@ def with_maps(app: AppTest) -> AppTest:
     return app.run()
 
 
-def set_accuracy(results: dict[str, Any], part: str, measure: str, **values: float) -> None:
+def set_accuracy(results: dict[str, Result], part: str, measure: str, **values: float) -> None:
     for kind in CAUSAL:
-        found = results[part]["models"][kind][measure]
-        results[part]["models"][kind][measure] = dict.fromkeys(found, values.get(kind, 0.1))
+        found = getattr(results[part].models[kind], measure)
+        found.update(dict.fromkeys(found, values.get(kind, 0.1)))
 
 
 @LANGUAGES
@@ -127,7 +126,7 @@ def test_the_usual_sentences_can_be_compared_and_somebody_s_own_are_not_shared(l
 
 
 @LANGUAGES
-def test_the_guide_speaks_for_what_the_rows_say(lang: str, measured: dict[str, Any]) -> None:
+def test_the_guide_speaks_for_what_the_rows_say(lang: str, measured: dict[str, Result]) -> None:
     app, words = at_the_maps(lang), catalog(lang, "connections")
     measured = copy.deepcopy(measured)
     set_accuracy(measured, "recall", "accuracy_by_distance", transformer=1.0, gru=0.98)

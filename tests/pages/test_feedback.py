@@ -1,6 +1,7 @@
 """The feedback page: step, back, force, fork, end, overflow, and whatever somebody types."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -11,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from owi_core.checkpoints import shipped
 from owi_core.config import SamplingConfig
 from owi_core.corpora import character_text
-from owi_core.experiments.feedback import Params
+from owi_core.experiments.feedback import Params, Result
 from owi_core.generation import draw, foresee, uniforms
 from owi_core.jobs.tasks import ENDED
 from pages._labs.feedback.cost import repeated_lines, run_code
@@ -31,6 +32,7 @@ from pages._labs.feedback.tree import (
 )
 from pages._ui.base.i18n import catalog
 from pages._ui.session import jobs
+from tests.experiments.some import some
 from tests.pages_under_test import opened, told
 
 PROMPT = "feedback.prompt.language"
@@ -205,11 +207,12 @@ def test_one_button_measures_and_every_number_is_shown(lang: str) -> None:
 
 def test_repetition_is_told_by_the_shares() -> None:
     share = {"0.1": 0.8, "1.0": 0.1}
-    result = {"repeated_share": share, "repeated_share_shipped": share, "recited": ["0.1", "2.0"]}
+    shares = {"repeated_share": share, "repeated_share_shipped": share}
+    result = some(Result, **shares, recited=["0.1", "2.0"])
     lines = dict(repeated_lines(result))
     assert lines["recites"] == {"temperature": "0.1"}
     assert "low_repeats" in lines
-    result |= {"repeated_share": {"0.1": 0.2, "1.0": 0.1}, "recited": []}
+    result = replace(result, repeated_share={"0.1": 0.2, "1.0": 0.1}, recited=[])
     assert set(dict(repeated_lines(result))) == {"low_does_not", "recites_not"}
 
 

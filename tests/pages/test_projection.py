@@ -16,7 +16,7 @@ from owi_core.errors import OwiError
 from owi_core.experiments import altered
 from owi_core.experiments.altered import Altered
 from owi_core.experiments.faults import residual
-from owi_core.experiments.projection import AGAINST
+from owi_core.experiments.projection import AGAINST, Result, SideResult
 from owi_core.jobs.tasks import ENDED
 from owi_core.probes.contributions import Kind
 from owi_core.readings import read
@@ -25,6 +25,7 @@ from pages._labs.projection.code import cut_code, parts_code
 from pages._ui.base.i18n import catalog
 from pages._ui.session import jobs
 from pages._ui.session.reading import bundle_of
+from tests.experiments.some import some
 from tests.pages_under_test import opened, told
 from tests.tiny import word_bundle
 
@@ -169,13 +170,13 @@ def test_a_run_shows_both_models_what_heads_are_worth_and_the_mistakes() -> None
     assert told(app).count(words["sum.holds"].split("{")[0]) == 2
 
 
-def side(accuracy: float, loss: float, mass: float) -> dict[str, Any]:
-    return {
-        "accuracy_heldout": accuracy,
-        "loss_heldout_nats": loss,
-        "attention_on_antecedent": [[0.1], [mass]],
-        "n_params": 10,
-    }
+def side(accuracy: float, loss: float, mass: float) -> SideResult:
+    return some(
+        SideResult,
+        accuracy_heldout=accuracy,
+        loss_heldout_nats=loss,
+        attention_on_antecedent=[[0.1], [mass]],
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,7 +191,8 @@ def side(accuracy: float, loss: float, mass: float) -> dict[str, Any]:
 def test_the_textbook_sentence_is_judged_by_the_numbers(
     with_it: tuple[float, float, float], without: tuple[float, float, float], line: str
 ) -> None:
-    result = {"with_projection": side(*with_it), "without_projection": side(*without)}
+    sides = {"with_projection": side(*with_it), "without_projection": side(*without)}
+    result = some(Result, sides=sides)
     found, values = training.textbook_line(result)
     assert found == line
     assert all(catalog(lang, "projection")[line].format(**values) for lang in ("zh", "en"))

@@ -1,11 +1,10 @@
 """The step page: numbers, sentences, mistakes and statements that follow what was measured."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from owi_core.experiments import relations
 from owi_core.experiments.faults.attention import trials
 from owi_core.probes.derivation import CHAIN, Cell, derive, table
 from owi_core.probes.step import random_inputs, run_step
@@ -13,6 +12,7 @@ from pages._labs.step import training
 from pages._labs.step.text import formula, weighted_sum
 from pages._labs.step.view import CODE
 from pages._ui.base.i18n import translator
+from tests.experiments.some import some
 from tests.pages_under_test import opened, told
 
 T = translator("zh", "step")
@@ -112,15 +112,16 @@ def test_the_code_on_the_page_runs_and_gives_the_pages_numbers(
     assert max(errors) < 1e-6
 
 
-def result(nats: list[list[float]], accuracy: float = 1.0) -> dict[str, Any]:
+def result(nats: list[list[float]], accuracy: float = 1.0) -> relations.Result:
     how = ["alone" if row[0] < -1 else "spare" for row in nats]
     names = training.RELATIONS
-    return {
-        "accuracy": dict.fromkeys(names, accuracy),
-        "knock_out_nats": nats,
-        "weight_on_meant": [[0.5] * len(nats[0])] * 3,
-        "carried": how,
-    }
+    return some(
+        relations.Result,
+        accuracy=dict.fromkeys(names, accuracy),
+        knock_out_nats=nats,
+        weight_on_meant=[[0.5] * len(nats[0])] * 3,
+        carried=how,
+    )
 
 
 def test_what_is_said_of_heads_and_relations_follows_the_table() -> None:

@@ -6,13 +6,23 @@ JSON; whoever shows it reads it back with `from_dict` and never handles keys.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
 
 from owi_core.errors import RunError
 
+T = TypeVar("T")
 Value = float | int | str | bool | None | list[str]
+
+
+def given(value: T | msgspec.UnsetType, usual: T) -> T:
+    """Return a field's value, or `usual` where the run did not measure it.
+
+    A field that may be missing from the JSON defaults to msgspec.UNSET: None is a value of its
+    own there ("measured, and there is none").
+    """
+    return usual if isinstance(value, msgspec.UnsetType) else value
 
 
 @dataclass(frozen=True)

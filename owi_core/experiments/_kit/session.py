@@ -89,18 +89,8 @@ class Watched:
     query: int
 
 
-@dataclass(frozen=True)
-class TrainedResult(BaseResult):
-    """What is reported of every model that was trained alone."""
-
-    n_params: int
-    steps: int
-    train_seconds: float
-    final_loss_nats: float | None
-
-
 def of_training(bundle: Bundle, trainer: Trainer) -> dict[str, Any]:
-    """Return the fields of TrainedResult, for a subclass to be made with."""
+    """Return the fields that every result of a model trained alone has."""
     return {
         "n_params": bundle.model.n_params,
         "steps": trainer.config.steps,

@@ -7,14 +7,15 @@ over a distance), data (trained: a rule of two neighbours, from few to many sent
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from owi_core import peers
 from owi_core.events import Control, Evaluated, Event, Finished, Started
 from owi_core.experiments._kit.params import recipe
 from owi_core.experiments._kit.race import Race, load_races, run_races
+from owi_core.experiments._kit.results import Value, Verdict, given
 from owi_core.experiments.connections.maps import LINEAR, maps_of_fresh_models
-from owi_core.experiments.connections.settings import NAMES, Params, Result, merge
+from owi_core.experiments.connections.results import Result
+from owi_core.experiments.connections.settings import NAMES, Found, Params, merge
 from owi_core.experiments.connections.tasks import (
     DATA_SIZES,
     data_race,
@@ -27,7 +28,7 @@ from owi_core.experiments.connections.tasks import (
 NAME = "connections"
 GOOD = 0.95
 MARGIN = 0.05  # two accuracies nearer than this are alike
-__all__ = ["NAME", "Params", "run"]
+__all__ = ["NAME", "Params", "Result", "run"]
 
 
 def run(
@@ -50,7 +51,7 @@ def run(
     result = measure(params, races, maps)
     if not races:
         yield Evaluated(1, {})
-    yield Finished(NAME, asdict(params), result, verdict(result))
+    yield Finished(NAME, asdict(params), result.to_dict(), verdict(result).to_dict())
 
 
 def prepare(params: Params) -> list[Race]:
@@ -63,19 +64,19 @@ def prepare(params: Params) -> list[Race]:
     return races
 
 
-def measure(params: Params, races: list[Race], maps: Result | None) -> Result:
+def measure(params: Params, races: list[Race], maps: Found | None) -> Result:
     """Return what was found, by model; `maps` was found before."""
-    result: Result = {"part": params.part, "models": {}}
+    found: Found = {"part": params.part, "models": {}}
     if maps is not None:
-        merge(result, maps)
+        merge(found, maps)
     for race in races:
-        merge(result, recall_result(params, race) if race.name == "recall" else data_result(race))
+        merge(found, recall_result(params, race) if race.name == "recall" else data_result(race))
     if params.part in ("time", "all"):
-        merge(result, time_result(params))
-    return result
+        merge(found, time_result(params))
+    return Result.from_dict(found)
 
 
-def verdict(result: Result) -> dict[str, Any]:
+def verdict(result: Result) -> Verdict:
     """Return what may be said of the part that was measured; of all, what recall says."""
     say = {
         "maps": _maps_verdict,
@@ -84,39 +85,48 @@ def verdict(result: Result) -> dict[str, Any]:
         "time": _time_verdict,
         "all": _recall_verdict,
     }
-    return say[result["part"]](result)
+    return say[result.part](result)
 
 
-def _recall_verdict(result: Result) -> dict[str, Any]:
-    models, d = result["models"], str(result["longest"])
-    far = {k: m["accuracy_by_distance"][d] for k, m in models.items() if k in peers.CAUSAL}
+def _recall_verdict(result: Result) -> Verdict:
+    d = str(given(result.longest, 0))
+    far = {
+        kind: given(model.accuracy_by_distance, {})[d]
+        for kind, model in result.models.items()
+        if kind in peers.CAUSAL
+    }
     ours = far.pop("transformer")
     also = [NAMES[kind] for kind, accuracy in far.items() if accuracy >= GOOD]
     code = "far_not_learned" if ours < GOOD else "far_others_too" if also else "far_attention_alone"
-    values = {"distance": int(d), "accuracy": ours, "cnn": far["cnn"], "also": also}
-    return {"code": code, "passed": ours >= GOOD, "values": values}
-
-
-def _maps_verdict(result: Result) -> dict[str, Any]:
-    named = {"transformer": "transformer", "cnn": "cnn", "linear": LINEAR}
-    values = {
-        name: result["models"][kind]["fresh"]["input_dependence"] for name, kind in named.items()
+    values: dict[str, Value] = {
+        "distance": int(d),
+        "accuracy": ours,
+        "cnn": far["cnn"],
+        "also": also,
     }
-    if None in values.values():
-        return {"code": "maps_unequal", "passed": True, "values": {}}
+    return Verdict(code, ours >= GOOD, values)
+
+
+def _maps_verdict(result: Result) -> Verdict:
+    named = {"transformer": "transformer", "cnn": "cnn", "linear": LINEAR}
+    values: dict[str, float] = {}
+    for name, kind in named.items():
+        change = result.models[kind].map_numbers("fresh").input_dependence
+        if change is None:
+            return Verdict("maps_unequal", True, {})
+        values[name] = change
     moves = values["transformer"] > values["cnn"] and values["linear"] == 0
-    code = "maps_attention_moves" if moves else "maps_as_measured"
-    return {"code": code, "passed": moves, "values": values}
+    return Verdict("maps_attention_moves" if moves else "maps_as_measured", moves, values)
 
 
-def _data_verdict(result: Result) -> dict[str, Any]:
+def _data_verdict(result: Result) -> Verdict:
     """Say who learns best from few sentences, and where attention stands then and with the most."""
     few, most = str(DATA_SIZES[1]), str(DATA_SIZES[-1])
-    by_data = {kind: found["accuracy_by_data"] for kind, found in result["models"].items()}
+    by_data = {kind: given(m.accuracy_by_data, {}) for kind, m in result.models.items()}
     from_few = {kind: accuracy[few] for kind, accuracy in by_data.items()}
     best = max(from_few, key=from_few.__getitem__)
     behind = from_few["transformer"] < from_few[best] - MARGIN
-    values = {
+    values: dict[str, Value] = {
         "few": int(few),
         "accuracy": from_few["transformer"],
         "best": NAMES[best],
@@ -125,23 +135,23 @@ def _data_verdict(result: Result) -> dict[str, Any]:
         "most_accuracy": by_data["transformer"][most],
     }
     code = "data_wrong_tool" if behind else "data_no_harm"
-    return {"code": code, "passed": behind, "values": values}
+    return Verdict(code, behind, values)
 
 
-def _time_verdict(result: Result) -> dict[str, Any]:
-    """Say whose step is the dearest at the longest length that all reached."""
-    models = result["models"]
-    common = set.intersection(*(set(m["step_seconds_by_length"]) for m in models.values()))
+def _time_verdict(result: Result) -> Verdict:
+    """Say whose step is the most expensive at the longest length that all reached."""
+    by_length = {k: given(m.step_seconds_by_length, {}) for k, m in result.models.items()}
+    common = set.intersection(*map(set, by_length.values()))
     length = max(common, key=int, default="")
     if not length:
-        return {"code": "time_none", "passed": False, "values": {}}
-    taken = {kind: m["step_seconds_by_length"][length] for kind, m in models.items()}
+        return Verdict("time_none", False, {})
+    taken = {kind: seconds[length] for kind, seconds in by_length.items()}
     first, last = min(taken, key=taken.__getitem__), max(taken, key=taken.__getitem__)
-    values = {
+    values: dict[str, Value] = {
         "length": int(length),
         "fastest": NAMES[first],
         "slowest": NAMES[last],
         "fast_ms": round(1000 * taken[first], 2),
         "slow_ms": round(1000 * taken[last], 2),
     }
-    return {"code": "time_measured", "passed": True, "values": values}
+    return Verdict("time_measured", True, values)

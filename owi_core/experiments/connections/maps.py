@@ -10,8 +10,8 @@ from owi_core import peers
 from owi_core.errors import TextError
 from owi_core.experiments.connections.settings import (
     MAX_WORDS,
+    Found,
     Params,
-    Result,
     about,
 )
 from owi_core.peers import AnyModel
@@ -27,7 +27,7 @@ LINEAR = "linear_cnn"
 MAP_VOCABULARY = 2 * MAX_WORDS
 
 
-def maps_of_fresh_models(params: Params) -> Result:
+def maps_of_fresh_models(params: Params) -> Found:
     """Return the influence maps of both sentences in freshly drawn models, and how they differ."""
     words = [words_of(text) for text in (params.a, params.b)]
     a, b = ids_of(words)
@@ -45,7 +45,7 @@ def compare_maps(
     ids: tuple[Tensor, Tensor],
     words: tuple[list[str], list[str]],
     name: str,
-) -> Result:
+) -> Found:
     """Return the maps of two sentences under `name`, and by model what they show.
 
     What was measured last stands beside the model's size, and again under `name`.
@@ -82,9 +82,7 @@ def ids_of(sentences: list[list[str]]) -> list[Tensor]:
     return [torch.tensor([known[word] for word in sentence]) for sentence in sentences]
 
 
-def _map_numbers(
-    model: AnyModel, ids: tuple[Tensor, Tensor], pair: list[InfluenceRecord]
-) -> Result:
+def _map_numbers(model: AnyModel, ids: tuple[Tensor, Tensor], pair: list[InfluenceRecord]) -> Found:
     return {
         "influence_outside_window_max": max(record.outside_max for record in pair),
         "influence_future_max": max(record.future_max for record in pair),
@@ -106,7 +104,7 @@ def _changes(
     }
 
 
-def _rounded(record: InfluenceRecord) -> Result:
+def _rounded(record: InfluenceRecord) -> Found:
     """Return four significant digits; an exact 0 stays one and nothing else becomes one."""
     values = record.to_dict()
     values["influence"] = [[float(f"{v:.4g}") for v in row] for row in values["influence"]]

@@ -22,7 +22,7 @@ NAMES = {
     "bidirectional": "Transformer ↔",
 }
 Models = dict[str, AnyModel]
-Result = dict[str, Any]
+Found = dict[str, Any]  # what a part has measured, as JSON: parts are merged, then typed
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Params(BaseParams):
         return peers.equal_models(kinds, plan, self.width, self.seed)
 
 
-def about(model: AnyModel) -> Result:
+def about(model: AnyModel) -> Found:
     """Return how large a model is, and how far it sees (None = all that its mask allows)."""
     return {
         "n_params": model.n_params,
@@ -65,7 +65,7 @@ def about(model: AnyModel) -> Result:
     }
 
 
-def merge(into: Result, more: Mapping[str, Any]) -> None:
+def merge(into: Found, more: Mapping[str, Any]) -> None:
     """Put `more` into a dictionary, and dictionaries in it into those of the same name."""
     for key, value in more.items():
         if isinstance(value, dict) and isinstance(into.get(key), dict):

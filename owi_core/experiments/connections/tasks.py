@@ -23,9 +23,9 @@ from owi_core.experiments._kit.race import Race
 from owi_core.experiments.connections.maps import compare_maps
 from owi_core.experiments.connections.settings import (
     LONGEST_TIMED,
+    Found,
     Models,
     Params,
-    Result,
     about,
     merge,
 )
@@ -74,7 +74,7 @@ def recall_accuracy(model: AnyModel, ids: Tensor, keys: Tensor) -> float:
     return float((named == keys).double().mean())
 
 
-def recall_result(params: Params, race: Race) -> Result:
+def recall_result(params: Params, race: Race) -> Found:
     """Return each model's accuracy by distance, and the maps of two sentences when trained."""
     asked = distances(params.longest)
     held_out = torch.Generator().manual_seed(params.seed + 2)
@@ -138,7 +138,7 @@ def rule_accuracy(model: AnyModel, ids: Tensor, answers: Tensor) -> float:
     return float((peers.logits(model, ids).argmax(-1) == answers)[asked].double().mean())
 
 
-def data_result(race: Race) -> Result:
+def data_result(race: Race) -> Found:
     """Return each model's accuracy on new sentences after training on the race's few or many."""
     n = race.name.removeprefix("data")
     measured = race.live()
@@ -150,7 +150,7 @@ def data_result(race: Race) -> Result:
     }
 
 
-def time_result(params: Params) -> Result:
+def time_result(params: Params) -> Found:
     """Return each model's CPU seconds of one training step (forward, loss, backward) by length.
 
     One sentence at a time; the sweep ends by itself at its cap of time or memory, and says where.

@@ -16,7 +16,7 @@ from owi_core.events import Control, Evaluated, Event, Finished, Started
 from owi_core.experiments._kit.ending import early_end
 from owi_core.experiments._kit.params import BaseParams, recipe, setting
 from owi_core.experiments.cost import depth, outside, ranges, scale, time
-from owi_core.experiments.cost.unit import Interrupted
+from owi_core.experiments.cost.unit import Interrupted, Result
 from owi_core.masks import Reach
 
 NAME = "cost"
@@ -27,7 +27,9 @@ PARTS: dict[str, ModuleType] = {
     "scale": scale,
     "depth": depth,
 }
+RESULTS: dict[str, type[Result]] = {name: part.Result for name, part in PARTS.items()}
 _STATE = "units.json"
+__all__ = ["NAME", "PARTS", "RESULTS", "Params", "Result", "run"]
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def run(
                 return
         yield Evaluated(number, part.metrics(done))
     result = part.result(params, done)
-    yield Finished(NAME, asdict(params), result, part.verdict(result))
+    yield Finished(NAME, asdict(params), result.to_dict(), part.verdict(result).to_dict())
 
 
 def _keep(folder: Path, done: dict[str, Any]) -> None:

@@ -4,12 +4,15 @@ The `fit` family of the pronoun corpus: the adjective after the pronoun decides 
 """
 
 from collections.abc import Generator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from owi_core.events import Control, Diverged, Event, StepDone
 from owi_core.experiments import pronoun
+from owi_core.experiments._kit.results import Verdict
 from owi_core.experiments.cost.recall import Settings, of_all
 from owi_core.experiments.cost.unit import Interrupted, Measure, Unit, look_up
+from owi_core.experiments.cost.unit import Result as PartResult
 
 LAYERS, HEADS = (1, 2), (1, 2, 4, 8)
 GRID = tuple((layers, heads) for layers in LAYERS for heads in HEADS)
@@ -24,6 +27,25 @@ USUAL = {
     "batch_size": 64,
     "lr": 3e-3,
 }
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a model of one size has learned; attention_by_layer: mean weight on the word meant."""
+
+    accuracy_heldout: float
+    loss_heldout_nats: float
+    attention_by_layer: list[float]
+    n_params: int
+
+
+@dataclass(frozen=True)
+class Result(PartResult):
+    """Every size by its name, as `name_of` gives it."""
+
+    sizes: dict[str, Size]
+    family: str
+    steps: int
 
 
 def units(params: Settings) -> list[Unit]:
@@ -41,14 +63,14 @@ def metrics(done: Mapping[str, Any]) -> dict[str, float]:
     return {name: part["accuracy_heldout"] for name, part in done.items()}
 
 
-def result(params: Settings, done: Mapping[str, Any]) -> dict[str, Any]:
+def result(params: Settings, done: Mapping[str, Any]) -> Result:
     """Return every size's numbers: accuracy, held-out loss, weight on the word meant."""
-    return {"sizes": dict(done), "family": FAMILY, "steps": params.steps}
+    return Result.from_dict({"sizes": done, "family": FAMILY, "steps": params.steps})
 
 
-def verdict(result: Mapping[str, Any]) -> dict[str, Any]:
+def verdict(result: Result) -> Verdict:
     """Say which of the two, depth or heads, the task asks for; by the accuracies alone."""
-    accuracy = {name: part["accuracy_heldout"] for name, part in result["sizes"].items()}
+    accuracy = {name: size.accuracy_heldout for name, size in result.sizes.items()}
     one, two = ([accuracy[name_of(layers, heads)] for heads in HEADS] for layers in LAYERS)
     if max(two) < LEARNED:
         code = "depth_not_learned"
@@ -60,8 +82,7 @@ def verdict(result: Mapping[str, Any]) -> dict[str, Any]:
         code = "depth_helps"
     least = next((h for h, a in zip(HEADS, two, strict=True) if a >= LEARNED), None)
     values = {"one_layer": max(one), "two_layers": max(two), "least_heads": least or HEADS[-1]}
-    return {"code": code, "passed": code in ("depth_and_one_head", "depth_and_heads"),
-            "values": values}  # fmt: skip
+    return Verdict(code, code in ("depth_and_one_head", "depth_and_heads"), values)
 
 
 def _measure(place: int, params: Settings) -> Measure:

@@ -1,6 +1,7 @@
 """What a model can still answer when the needed word stands outside its window."""
 
 from collections.abc import Generator, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -8,10 +9,12 @@ import torch
 from owi_core import masks
 from owi_core.corpora.recall import N_KEYS, RECALL_CHANCE, recall_samples
 from owi_core.events import Control, Event
+from owi_core.experiments._kit.results import Value, Verdict
 from owi_core.experiments.cost import recall
 from owi_core.experiments.cost.models import KernelTransformer, ranged
 from owi_core.experiments.cost.recall import answers
 from owi_core.experiments.cost.unit import Measure, Unit
+from owi_core.experiments.cost.unit import Result as PartResult
 from owi_core.masks import Range, Reach
 from owi_core.probes.reach import linked
 
@@ -36,6 +39,34 @@ class Settings(recall.Settings, Protocol):
     def reach(self) -> Reach: ...
 
 
+@dataclass(frozen=True)
+class Kind:
+    """How often the model of one kind of range is right; None where no distance is of that sort.
+
+    accuracy_one_layer: within reach of one layer.  accuracy_relayed: only through several.
+    outside_change_max: how far the answer moves when a word outside the reach is exchanged.
+    """
+
+    accuracy_by_distance: dict[str, float]
+    linked_by_distance: list[bool]
+    accuracy_all: float
+    accuracy_one_layer: float | None
+    accuracy_relayed: float | None
+    accuracy_outside: float | None
+    outside_change_max: float
+    final_loss_nats: float | None
+
+
+@dataclass(frozen=True)
+class Result(PartResult):
+    """Every kind of range by name, and what the masks predict about them."""
+
+    kinds: dict[str, Kind]
+    chance: float
+    window: int
+    n_layer: int
+
+
 def units(params: Settings) -> list[Unit]:
     """Return one unit for each kind of range: train, then ask at every distance."""
     return [Unit(kind, _measure(kind, place, params)) for place, kind in enumerate(KINDS)]
@@ -50,38 +81,34 @@ def metrics(done: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def result(params: Settings, done: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every kind's accuracies, and what the masks foretell about them."""
-    return {
-        "kinds": dict(done),
-        "chance": RECALL_CHANCE,
-        "window": params.reach.size,
-        "n_layer": params.n_layer,
-    }
+def result(params: Settings, done: Mapping[str, Any]) -> Result:
+    """Return every kind's accuracies, and what the masks predict about them."""
+    about = {"window": params.reach.size, "n_layer": params.n_layer}
+    return Result.from_dict({"kinds": done, "chance": RECALL_CHANCE} | about)
 
 
-def verdict(result: Mapping[str, Any]) -> dict[str, Any]:
+def verdict(result: Result) -> Verdict:
     """Return whether the window answers inside its reach, and stops dead outside."""
-    full, window = result["kinds"]["full"], result["kinds"]["window"]
-    outside, change = window["accuracy_outside"], window["outside_change_max"]
+    full, window = result.kinds["full"], result.kinds["window"]
+    outside, change = window.accuracy_outside, window.outside_change_max
     if change:
         code = "leaks"
-    elif full["accuracy_all"] < LEARNED or window["accuracy_one_layer"] < LEARNED:
+    elif full.accuracy_all < LEARNED or (window.accuracy_one_layer or 0.0) < LEARNED:
         code = "not_learned_yet"
     elif outside is None:
         code = "nothing_outside"
     else:
         code = "stops_dead" if outside <= RECALL_CHANCE + NEAR_CHANCE else "luckier_than_chance"
-    values = {
-        "full": full["accuracy_all"],
-        "inside": window["accuracy_one_layer"],
-        "relayed": window["accuracy_relayed"],
+    values: dict[str, Value] = {
+        "full": full.accuracy_all,
+        "inside": window.accuracy_one_layer,
+        "relayed": window.accuracy_relayed,
         "outside": outside,
         "chance": RECALL_CHANCE,
-        "window": result["window"],
-        "n_layer": result["n_layer"],
+        "window": result.window,
+        "n_layer": result.n_layer,
     }
-    return {"code": code, "passed": code == "stops_dead", "values": values}
+    return Verdict(code, code == "stops_dead", values)
 
 
 def linked_distances(kind: Range, T: int, n_layer: int, reach: Reach) -> list[list[bool]]:

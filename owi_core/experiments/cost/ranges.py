@@ -4,15 +4,19 @@ Shapes: B = 1, H heads, T tokens, D = d_head.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
+from msgspec import UNSET, UnsetType
 from torch import Tensor
 
 from owi_core import masks, ranges
 from owi_core.events import Control
+from owi_core.experiments._kit.results import Value, Verdict
 from owi_core.experiments.cost.unit import NO_TRAINING, Unit, look_up, quiet
+from owi_core.experiments.cost.unit import Result as PartResult
 from owi_core.masks import Range, Reach
 from owi_core.probes.memory import peak_bytes
 from owi_core.probes.timing import cpu_seconds
@@ -25,6 +29,49 @@ LARGEST_DIFFERENCE = 1e-5
 # Scores before and after the mask, the pattern, and a gradient for one of them at a time.
 MATRICES_HELD = 3.2
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One kind of range at one length, forward and backward together.
+
+    Explicit attention beyond the memory cap is not run: it has needed_bytes in place of a time.
+    Only kinds that are compared with the dense reference have a difference.
+    """
+
+    score_bytes: int
+    step_seconds: float | UnsetType = UNSET
+    peak_bytes: int | UnsetType = UNSET
+    difference: float | UnsetType = UNSET
+    gradient_difference: float | UnsetType = UNSET
+    stopped: str | UnsetType = UNSET
+    needed_bytes: int | UnsetType = UNSET
+
+    @property
+    def time_and_memory(self) -> tuple[float, int] | None:
+        """CPU seconds and peak bytes, or None where it was not run."""
+        if isinstance(self.step_seconds, UnsetType) or isinstance(self.peak_bytes, UnsetType):
+            return None
+        return self.step_seconds, self.peak_bytes
+
+
+@dataclass(frozen=True)
+class WindowShare:
+    """What the window takes, as a share of others; None where explicit attention was not run."""
+
+    time_of_full: float
+    memory_of_explicit: float | None
+    memory_of_full: float
+
+
+@dataclass(frozen=True)
+class Result(PartResult):
+    """by_length: kinds by name at half the length and at the whole."""
+
+    by_length: dict[str, dict[str, Measured]]
+    window_share: dict[str, WindowShare]
+    difference_max: float
+    gradient_difference_max: float
 
 
 class Settings(Protocol):
@@ -54,16 +101,17 @@ def metrics(done: Mapping[str, Any]) -> dict[str, float]:
     return {name: part["step_seconds"] for name, part in done.items() if "step_seconds" in part}
 
 
-def result(params: Settings, done: Mapping[str, Any]) -> dict[str, Any]:
+def result(params: Settings, done: Mapping[str, Any]) -> Result:
     """Return the measurements by length and kind, and the shares that the claim is about."""
     lengths = (params.length // 2, params.length)
     measured = {str(T): {kind: done[f"{kind}.{T}"] for kind in (*KINDS, EXPLICIT)} for T in lengths}
-    return {
+    found = {
         "by_length": measured,
         "window_share": {length: window_share(part) for length, part in measured.items()},
         "difference_max": _largest(measured, "difference"),
         "gradient_difference_max": _largest(measured, "gradient_difference"),
     }
+    return Result.from_dict(found)
 
 
 def window_share(part: Mapping[str, Any]) -> dict[str, float | None]:
@@ -77,13 +125,13 @@ def window_share(part: Mapping[str, Any]) -> dict[str, float | None]:
     }
 
 
-def verdict(result: Mapping[str, Any]) -> dict[str, Any]:
+def verdict(result: Result) -> Verdict:
     """Return whether the window is exact, faster than fused and smaller than explicit attention."""
-    shares = list(result["window_share"].values())
-    slowest = max(share["time_of_full"] for share in shares)
-    memories = [s["memory_of_explicit"] for s in shares if s["memory_of_explicit"] is not None]
+    shares = list(result.window_share.values())
+    slowest = max(share.time_of_full for share in shares)
+    memories = [s.memory_of_explicit for s in shares if s.memory_of_explicit is not None]
     largest = max(memories, default=None)
-    off = max(result["difference_max"], result["gradient_difference_max"])
+    off = max(result.difference_max, result.gradient_difference_max)
     exact = off <= LARGEST_DIFFERENCE
     if not exact:
         code = "window_differs"
@@ -93,12 +141,12 @@ def verdict(result: Mapping[str, Any]) -> dict[str, Any]:
         code = "memory_unknown"
     else:
         code = "window_wins" if largest < 1 else "window_larger"
-    values = {
+    values: dict[str, Value] = {
         "time": round(slowest, 3),
         "memory": None if largest is None else round(largest, 3),
         "difference": off,
     }
-    return {"code": code, "passed": code == "window_wins", "values": values}
+    return Verdict(code, code == "window_wins", values)
 
 
 def dense(kind: Range, q: Tensor, k: Tensor, v: Tensor, reach: Reach, layer: int) -> Tensor:

@@ -5,6 +5,7 @@ Shapes: T tokens, D = d_head.
 
 import math
 from collections.abc import Generator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,9 +15,11 @@ from owi_core import masks
 from owi_core.attention import attention_pattern, attention_scores
 from owi_core.corpora.recall import recall_samples
 from owi_core.events import Control, Event
+from owi_core.experiments._kit.results import Value, Verdict
 from owi_core.experiments.cost import recall
 from owi_core.experiments.cost.recall import Settings, answers
 from owi_core.experiments.cost.unit import Measure, Unit, quiet
+from owi_core.experiments.cost.unit import Result as PartResult
 
 USUAL = {
     "length": 32,
@@ -34,6 +37,36 @@ N_ASKED = 512
 SLOWER_NATS = 0.05
 
 
+@dataclass(frozen=True)
+class Rows:
+    """Rows of fresh scores: their spread, their softmax, and the gradient that gets through it."""
+
+    std: float
+    entropy_nats: float
+    largest_weight: float
+    gradient_norm: float
+    gradient_norm_median: float
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A training: its loss at every step, and how often its model is right."""
+
+    losses: list[float]
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Result(PartResult):
+    """by_d_head: of "scaled" and "unscaled"; d_head: the trained models' own."""
+
+    by_d_head: dict[str, dict[str, Rows]]
+    d_head: int
+    uniform_entropy_nats: float
+    scaled: Trained
+    unscaled: Trained
+
+
 def units(params: Settings) -> list[Unit]:
     """Return the spread of fresh scores, then one training with the division and one without."""
     spread = Unit("spread", quiet(lambda _: {str(D): spread_of(D, params.seed) for D in D_HEADS}))
@@ -45,34 +78,34 @@ def metrics(done: Mapping[str, Any]) -> dict[str, float]:
     return {name: done[name]["accuracy"] for name in (SCALED, UNSCALED) if name in done}
 
 
-def result(params: Settings, done: Mapping[str, Any]) -> dict[str, Any]:
+def result(params: Settings, done: Mapping[str, Any]) -> Result:
     """Return the spreads by d_head, both trainings, and the models' own d_head."""
-    return {
-        "by_d_head": done["spread"],
-        "d_head": params.d_model // params.n_head,
-        "uniform_entropy_nats": math.log(N_KEYS),
-        **{name: done[name] for name in (SCALED, UNSCALED)},
-    }
+    trained = {name: done[name] for name in (SCALED, UNSCALED)}
+    d_head = params.d_model // params.n_head
+    uniform = math.log(N_KEYS)
+    return Result.from_dict(
+        {"by_d_head": done["spread"], "d_head": d_head, "uniform_entropy_nats": uniform} | trained
+    )
 
 
-def verdict(result: Mapping[str, Any]) -> dict[str, Any]:
+def verdict(result: Result) -> Verdict:
     """Return whether the unscaled rows are sharper, and whether its model learned later."""
-    largest = result["by_d_head"][str(max(D_HEADS))]
-    scaled, unscaled = result[SCALED], result[UNSCALED]
-    sharper = largest[UNSCALED]["entropy_nats"] < largest[SCALED]["entropy_nats"] / 2
-    behind = _area(unscaled["losses"]) - _area(scaled["losses"])
+    largest = result.by_d_head[str(max(D_HEADS))]
+    scaled, unscaled = result.scaled, result.unscaled
+    sharper = largest[UNSCALED].entropy_nats < largest[SCALED].entropy_nats / 2
+    behind = _area(unscaled.losses) - _area(scaled.losses)
     slower = behind > SLOWER_NATS
     code = ("sharp" if sharper else "alike") + ("_slower" if slower else "_no_slower")
-    values = {
-        "std": largest[UNSCALED]["std"],
-        "entropy": largest[UNSCALED]["entropy_nats"],
-        "entropy_scaled": largest[SCALED]["entropy_nats"],
+    values: dict[str, Value] = {
+        "std": largest[UNSCALED].std,
+        "entropy": largest[UNSCALED].entropy_nats,
+        "entropy_scaled": largest[SCALED].entropy_nats,
         "behind": behind,
-        "d_head": result["d_head"],
-        "accuracy": unscaled["accuracy"],
-        "accuracy_scaled": scaled["accuracy"],
+        "d_head": result.d_head,
+        "accuracy": unscaled.accuracy,
+        "accuracy_scaled": scaled.accuracy,
     }
-    return {"code": code, "passed": sharper and slower, "values": values}
+    return Verdict(code, sharper and slower, values)
 
 
 def spread_of(D: int, seed: int) -> dict[str, dict[str, float]]:

@@ -6,6 +6,7 @@ Shapes: B = 1, T tokens.
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -13,8 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from owi_core.events import Control
+from owi_core.experiments._kit.results import Value, Verdict
 from owi_core.experiments.cost.models import timed_models
 from owi_core.experiments.cost.unit import NO_TRAINING, Unit, look_up, quiet
+from owi_core.experiments.cost.unit import Result as PartResult
 from owi_core.masks import Reach
 from owi_core.peers import Plan
 from owi_core.probes.timing import Sweep, sweep
@@ -26,6 +29,33 @@ KINDS = ("transformer", "explicit", "window", "rnn", "lstm", "gru", "cnn", "cell
 # before and after the mask, and their gradient.
 _TRANSIENT = 2
 _NUMBERS_PER_TOKEN = 40  # activations of one layer per token and feature, about
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Both sweeps of one model; stopped: the cap that ended a sweep, or None, and where it did."""
+
+    n_params: int
+    step_seconds_by_length: dict[str, float]
+    slope: float | None
+    stopped: str | None
+    stopped_at: int | None
+    forward_seconds_by_length: dict[str, float]
+    forward_slope: float | None
+    forward_stopped: str | None
+    forward_stopped_at: int | None
+    spent_seconds: float
+
+
+@dataclass(frozen=True)
+class Result(PartResult):
+    """Every model by name, the memory of the scores, and the time that all took."""
+
+    models: dict[str, Timed]
+    score_bytes_by_length: dict[str, int]
+    spent_seconds: float
+    cap_seconds: float
+    cap_mb: int
 
 
 class Settings(Protocol):
@@ -65,11 +95,11 @@ def metrics(done: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def result(params: Settings, done: Mapping[str, Any]) -> dict[str, Any]:
+def result(params: Settings, done: Mapping[str, Any]) -> Result:
     """Return both sweeps of every model, the memory of the scores, and the time all took."""
     lengths = lengths_up_to(params.length)
-    return {
-        "models": dict(done),
+    found = {
+        "models": done,
         "score_bytes_by_length": {
             str(T): score_bytes(T, params.n_head, params.n_layer) for T in lengths
         },
@@ -77,24 +107,25 @@ def result(params: Settings, done: Mapping[str, Any]) -> dict[str, Any]:
         "cap_seconds": 2 * params.cap_seconds * len(done),
         "cap_mb": params.cap_mb,
     }
+    return Result.from_dict(found)
 
 
-def verdict(result: Mapping[str, Any]) -> dict[str, Any]:
+def verdict(result: Result) -> Verdict:
     """Return where the chain overtakes fused attention, if it does, and whether the caps held."""
-    chain, fused = (result["models"][k]["step_seconds_by_length"] for k in ("lstm", "transformer"))
+    chain, fused = (result.models[k].step_seconds_by_length for k in ("lstm", "transformer"))
     common = [length for length in chain if length in fused]
     at = overtaken_at(chain, fused)
     last = common[-1] if common else None
-    values = {
+    values: dict[str, Value] = {
         "length": at,
         "longest": None if last is None else int(last),
         "ratio": None if last is None else round(chain[last] / fused[last], 2),
-        "spent": round(result["spent_seconds"], 1),
-        "cap": result["cap_seconds"],
+        "spent": round(result.spent_seconds, 1),
+        "cap": result.cap_seconds,
     }
     code = "nothing_timed" if last is None else _finding(at, int(common[0]))
-    passed = last is not None and result["spent_seconds"] <= result["cap_seconds"]
-    return {"code": code, "passed": passed, "values": values}
+    passed = last is not None and result.spent_seconds <= result.cap_seconds
+    return Verdict(code, passed, values)
 
 
 def _finding(at: int | None, shortest: int) -> str:

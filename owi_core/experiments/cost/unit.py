@@ -4,13 +4,22 @@ from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
 from owi_core.events import Control, Event
+from owi_core.experiments._kit.results import BaseResult
 
 NO_TRAINING = {"steps": 0, "batch_size": 1, "lr": 1e-3}  # what a part says that only measures
 Measure = Callable[[Control], Generator[Event, None, Any]]
 
 
+class Result(BaseResult):
+    """The result of any part; each part declares its own in a subclass."""
+
+
 class Unit(NamedTuple):
-    """What is measured in one go; `measure` yields events and returns plain numbers for JSON."""
+    """What is measured in one go.
+
+    `measure` yields events and returns plain numbers: a paused run keeps the units that are done
+    as JSON, and `result` of the part makes typed objects of all of them at the end.
+    """
 
     name: str
     measure: Measure

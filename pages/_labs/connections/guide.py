@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from owi_core.experiments._kit.results import given
 from owi_core.peers import CAUSAL, KINDS
 from pages._labs.connections.results import model_in, name_of
 from pages._ui.base.page import Frame
@@ -13,9 +14,6 @@ from pages._ui.draw.forms import scale, segments
 
 NEEDS = ("near", "far", "both")
 PARTS = {"near": "data", "far": "recall", "both": "recall"}
-MEASURES = {
-    "near": "accuracy_by_data", "far": "accuracy_by_distance", "both": "accuracy_by_distance"
-}  # fmt: skip
 ALIKE = 0.05  # accuracies this near count as the same; then speed decides
 
 
@@ -29,8 +27,9 @@ def show(page: Frame) -> None:
         usual="far",
         name=lambda name: page.t(f"guide.{name}"),
     )
+    need = str(need)
     kinds = KINDS if need == "both" else CAUSAL
-    measured = {k: model_in(PARTS[need], k).get(MEASURES[need], {}) for k in kinds}
+    measured = {k: _accuracies(need, k) for k in kinds}
     places = sorted({at for found in measured.values() for at in found}, key=int)
     if not places:
         st.info(page.t(f"guide.missing_{PARTS[need]}"))
@@ -75,4 +74,9 @@ def _code(good: list[str]) -> str:
 
 def _seconds(need: str, kind: str) -> float:
     """Return how long a model's training took; what has no clock of its own counts as slow."""
-    return float(model_in(PARTS[need], kind).get("train_seconds", float("inf")))
+    return given(model_in(PARTS[need], kind).train_seconds, float("inf"))
+
+
+def _accuracies(need: str, kind: str) -> Mapping[str, float]:
+    found = model_in(PARTS[need], kind)
+    return given(found.accuracy_by_data if need == "near" else found.accuracy_by_distance, {})

@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from owi_core.experiments.connections import NAME
+from owi_core.experiments.connections import NAME, Result
+from owi_core.experiments.connections.results import MapNumbers
 from owi_core.figures import influence_map, influence_text
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import UNDER_WAY
 from owi_core.probes.influence import InfluenceRecord
 from pages._labs.connections import form
-from pages._labs.connections.results import Result, name_of, of_part, remember
+from pages._labs.connections.results import name_of, of_part, remember
 from pages._ui.base.figure_text import figure_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
@@ -51,7 +52,7 @@ def one_sentence(page: Frame, result: Result) -> None:
     for kind, column in zip(SIDE_BY_SIDE, st.columns(len(SIDE_BY_SIDE)), strict=True):
         with column:
             st.markdown(f"**{name_of(page, kind)}**")
-            record = record_of(result, "fresh", kind, "a")
+            record = result.record("fresh", kind, "a")
             _map(page, record, _highest(record), f"connections.one.{kind}")
             st.markdown(_way(page, kind, record))
 
@@ -60,7 +61,7 @@ def two_sentences(page: Frame, result: Result, state: str) -> None:
     """Draw both sentences in one chosen model, and say how far the map moved."""
     st.subheader(page.t(f"two.title_{state}"), anchor=False)
     st.markdown(page.t(f"two.about_{state}"))
-    kinds = tuple(result["maps"][state])
+    kinds = result.kinds(state)
     kind = segments(
         page.t("two.model"),
         kinds,
@@ -68,28 +69,25 @@ def two_sentences(page: Frame, result: Result, state: str) -> None:
         usual="transformer",
         name=lambda name: name_of(page, name),
     )
-    records = {side: record_of(result, state, kind, side) for side in ("a", "b")}
+    records = {side: result.record(state, kind, side) for side in ("a", "b")}
     highest = max(_highest(record) for record in records.values())
     for (side, record), column in zip(records.items(), st.columns(2), strict=True):
         with column:
             st.markdown(f"{COLOURS[side]} **{side.upper()}**")
             _map(page, record, highest, f"connections.two.{state}.{side}")
-    st.markdown(_moved(page, result["models"][kind][state]))
+    st.markdown(_moved(page, result.models[kind].map_numbers(state)))
 
 
 def numbers(page: Frame, result: Result, state: str) -> None:
     """Draw, for every model, how far map and weights moved, and what stayed exactly 0."""
     st.caption(page.t("numbers.about"))
-    kinds = tuple(result["maps"][state])
-    rows = [(name_of(page, k), *_cells(page, k, result["models"][k][state])) for k in kinds]
+    kinds = result.kinds(state)
+    rows = [
+        (name_of(page, k), *_cells(page, k, result.models[k].map_numbers(state))) for k in kinds
+    ]
     names = ("model", "map", "weights", "what", "future", "outside")
     table = pd.DataFrame(rows, columns=[page.t(f"numbers.{name}") for name in names])
     st.dataframe(table, hide_index=True, width="stretch")
-
-
-def record_of(result: Result, state: str, kind: str, side: str) -> InfluenceRecord:
-    """Return one map as the record that it is; it checks its shapes again."""
-    return InfluenceRecord.from_dict(dict(result["maps"][state][kind][side]))
 
 
 def _run(values: Mapping[str, Any]) -> Run | None:
@@ -137,22 +135,22 @@ def _way(page: Frame, kind: str, record: InfluenceRecord) -> str:
     return page.t.markdown(f"way.{code}", model=name_of(page, kind), **values)
 
 
-def _moved(page: Frame, numbers: Mapping[str, Any]) -> str:
-    change, weights = numbers["input_dependence"], numbers["mixing_change"]
-    if change is None:
+def _moved(page: Frame, numbers: MapNumbers) -> str:
+    change, weights = numbers.input_dependence, numbers.mixing_change
+    if change is None or weights is None:
         return page.t("moved.unequal")
     code = "not_at_all" if change == 0 else "weights" if weights > 0 else "not_weights"
-    values = {"change": change, "weights": weights, "last": numbers["last_row_dependence"]}
+    values = {"change": change, "weights": weights, "last": numbers.last_row_dependence}
     return page.t(f"moved.{code}", **values)
 
 
-def _cells(page: Frame, kind: str, numbers: Mapping[str, Any]) -> Sequence[str]:
+def _cells(page: Frame, kind: str, numbers: MapNumbers) -> Sequence[str]:
     return (
-        _number(numbers["input_dependence"]),
-        _number(numbers["mixing_change"]),
+        _number(numbers.input_dependence),
+        _number(numbers.mixing_change),
         page.t(f"mixing.{kind}"),
-        _number(numbers["influence_future_max"]),
-        _number(numbers["influence_outside_window_max"]),
+        _number(numbers.influence_future_max),
+        _number(numbers.influence_outside_window_max),
     )
 
 

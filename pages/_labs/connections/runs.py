@@ -7,7 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from owi_core.events import StepDone
-from owi_core.experiments.connections import NAME
+from owi_core.experiments._kit.results import given
+from owi_core.experiments.connections import NAME, Result
 from owi_core.experiments.connections.tasks import DATA_SIZES, DATA_STEPS
 from owi_core.figures import Level, Line, Scale, Timed, line_chart, lines, time_by_length
 from owi_core.jobs.film import metric
@@ -15,7 +16,7 @@ from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from owi_core.peers import KINDS
 from pages._labs.connections.maps import numbers, two_sentences
-from pages._labs.connections.results import Result, name_of, of_part, remember
+from pages._labs.connections.results import name_of, of_part, remember
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.code import experiment_code, show_code
@@ -33,7 +34,8 @@ def far(page: Frame, settings: Mapping[str, Any]) -> None:
     result = _panel(page, "recall", settings)
     if result is None:
         return
-    _lines(page, result, "accuracy_by_distance", "far", chance=result["chance"])
+    found = {k: given(m.accuracy_by_distance, {}) for k, m in result.models.items()}
+    _lines(page, found, "far", chance=given(result.chance, None))
     _code(page, "recall")
     st.caption(page.t("far.paths"))
     st.dataframe(_paths(page, result), hide_index=True, width="stretch")
@@ -47,7 +49,8 @@ def few_data(page: Frame, settings: Mapping[str, Any]) -> None:
     st.markdown(page.t.markdown("data.about", sizes=DATA_SIZES, steps=DATA_STEPS))
     result = _panel(page, "data", settings)
     if result is not None:
-        _lines(page, result, "accuracy_by_data", "data")
+        found = {k: given(m.accuracy_by_data, {}) for k, m in result.models.items()}
+        _lines(page, found, "data")
         _code(page, "data")
 
 
@@ -61,11 +64,11 @@ def clock(page: Frame, settings: Mapping[str, Any]) -> None:
     series = [
         Timed(
             name_of(page, kind),
-            _by_number(numbers["step_seconds_by_length"]),
-            numbers["slope"],
+            _by_number(given(numbers.step_seconds_by_length, {})),
+            given(numbers.slope, None),
             _identity(kind),
         )
-        for kind, numbers in result["models"].items()
+        for kind, numbers in result.models.items()
     ]
     chart(
         page,
@@ -76,15 +79,10 @@ def clock(page: Frame, settings: Mapping[str, Any]) -> None:
     )
     st.caption(page.t("time.note"))
     _code(page, "time")
-    ended = {k: m for k, m in result["models"].items() if m["stopped"]}
-    for kind, numbers_of in ended.items():
-        st.caption(
-            page.t(
-                f"time.stopped_{numbers_of['stopped']}",
-                model=name_of(page, kind),
-                length=numbers_of["stopped_at"],
-            )
-        )
+    for kind, model in result.models.items():
+        if stopped := given(model.stopped, None):
+            values = {"model": name_of(page, kind), "length": given(model.stopped_at, None)}
+            st.caption(page.t(f"time.stopped_{stopped}", **values))
 
 
 def _panel(page: Frame, part: str, settings: Mapping[str, Any]) -> Result | None:
@@ -102,7 +100,7 @@ def _panel(page: Frame, part: str, settings: Mapping[str, Any]) -> Result | None
 
 def _code(page: Frame, part: str) -> None:
     run = latest_run(NAME, matches=of_part(part))
-    if run is not None and result_of(run) is not None:
+    if run is not None and result_of(run, Result) is not None:
         show_code(page, experiment_code(NAME, run.params))
 
 
@@ -128,8 +126,10 @@ def _live(page: Frame, run: Run) -> None:
                 )
 
 
-def _lines(page: Frame, result: Result, what: str, words: str, chance: float | None = None) -> None:
-    curves = [_accuracy_line(page, kind, part[what]) for kind, part in result["models"].items()]
+def _lines(
+    page: Frame, found: Mapping[str, Mapping[str, float]], words: str, chance: float | None = None
+) -> None:
+    curves = [_accuracy_line(page, kind, accuracy) for kind, accuracy in found.items()]
     x = Scale(page.t(f"{words}.x"), log=True)
     y = Scale(page.t(f"{words}.y"), limits=(-0.03, 1.06), hover_format=".3f")
     levels = [] if chance is None else [Level(page.t("far.chance"), chance, below=True)]
@@ -147,8 +147,8 @@ def _accuracy_line(page: Frame, kind: str, accuracy: Mapping[str, float]) -> Lin
 def _paths(page: Frame, result: Result) -> pd.DataFrame:
     """Return how many steps or layers a word passes on its way, by model and distance."""
     rows = []
-    for kind, found in result["models"].items():
-        steps = {d: _way(page, n) for d, n in found["path_length"].items()}
+    for kind, found in result.models.items():
+        steps = {d: _way(page, n) for d, n in given(found.path_length, {}).items()}
         rows.append({page.t("numbers.model"): name_of(page, kind)} | steps)
     return pd.DataFrame(rows)
 

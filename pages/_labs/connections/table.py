@@ -4,8 +4,11 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from msgspec import UnsetType
 
 from owi_core.assets import ASSETS
+from owi_core.experiments._kit.results import given
+from owi_core.experiments.connections.results import ModelResult
 from owi_core.peers import KINDS
 from pages._labs.connections.results import model_in, name_of
 from pages._ui.base.page import Frame
@@ -47,27 +50,33 @@ def _measured(kind: str, column: str) -> dict[str, Any]:
     """Return the numbers of a cell, none where the part that measures them has not run."""
     if column == "range":
         found = model_in("maps", kind)
-        return {} if not found else {"future": found["influence_future_max"]} | _field(found)
+        if isinstance(found.influence_future_max, UnsetType):
+            return {}
+        return {"future": found.influence_future_max} | _field(found)
     if column == "dynamic":
-        found = model_in("recall", kind) or model_in("maps", kind)
-        change = found.get("input_dependence")
-        return {} if change is None else {"change": change, "weights": found["mixing_change"]}
+        found = model_in("recall", kind)
+        if isinstance(found.input_dependence, UnsetType):
+            found = model_in("maps", kind)
+        change = given(found.input_dependence, None)
+        return {} if change is None else {"change": change, "weights": found.mixing_change}
     if column == "parallel":
-        found = model_in("time", kind).get("step_seconds_by_length", {})
-        at = max(found, key=int, default=None)
-        return {} if at is None else {"ms": 1000 * found[at], "length": int(at)}
-    by = "accuracy_by_distance" if column == "far" else "accuracy_by_data"
-    found = model_in("recall" if column == "far" else "data", kind).get(by, {})
-    places = sorted(found, key=int)
+        seconds = given(model_in("time", kind).step_seconds_by_length, {})
+        at = max(seconds, key=int, default=None)
+        return {} if at is None else {"ms": 1000 * seconds[at], "length": int(at)}
+    if column == "far":
+        accuracies = given(model_in("recall", kind).accuracy_by_distance, {})
+    else:
+        accuracies = given(model_in("data", kind).accuracy_by_data, {})
+    places = sorted(accuracies, key=int)
     if not places:
         return {}
     # The farthest distance; of the numbers of sentences the middle one, which is still few.
-    at = places[-1] if column == "far" else places[len(places) // 2]
-    return {"accuracy": found[at], "at": int(at)}
+    where = places[-1] if column == "far" else places[len(places) // 2]
+    return {"accuracy": accuracies[where], "at": int(where)}
 
 
-def _field(found: Any) -> dict[str, Any]:
-    field = found["receptive_field"]
+def _field(found: ModelResult) -> dict[str, Any]:
+    field = given(found.receptive_field, None)
     return {"field": "∞" if field is None else str(field)}
 
 

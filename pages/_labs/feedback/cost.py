@@ -1,6 +1,7 @@
 """What the feedback page measures: why the mask is needed, cost over length, what repeats."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import takewhile
 from typing import Any
 
@@ -8,7 +9,7 @@ import streamlit as st
 
 from owi_core.corpora import character_text
 from owi_core.events import Evaluated
-from owi_core.experiments.feedback import MOVES_NOTHING, TOLERANCE
+from owi_core.experiments.feedback import MOVES_NOTHING, TOLERANCE, Result
 from owi_core.figures import Line, Scale, line_chart
 from owi_core.jobs.runs import Run
 from pages._labs.feedback import models
@@ -24,7 +25,6 @@ LENGTHS = (64, 256, 512)
 BYTES_PER_FLOAT = 4
 PARTS = 1e-3  # of the largest logit: more than rounding can be
 REPEATS, CLEARLY_MORE = 0.3, 0.2
-Result = Mapping[str, Any]
 
 
 def mask(page: Frame) -> None:
@@ -63,14 +63,14 @@ def cost(page: Frame) -> None:
     st.markdown(page.t("cost.about"))
     longest = segments(page.t("cost.longest"), LENGTHS, key="feedback.longest", usual=256)
     run = run_lab(page, EXPERIMENT, {"longest": longest}, draw=_live)
-    result = result_of(run)
+    result = result_of(run, Result)
     if run is None or result is None:
         return
-    _curves(page, result["lengths"], result["seconds_full"], result["seconds_kv_cache"], run.id)
+    _curves(page, result.lengths, result.seconds_full, result.seconds_kv_cache, run.id)
     _numbers(page, result)
-    st.markdown(page.t("cost.model", **result["timed_model"]))
-    parts = result["past_block_max_diff"] > PARTS
-    values = {"block": result["block_size"], "most": result["past_block_max_diff"]}
+    st.markdown(page.t("cost.model", **asdict(result.timed_model)))
+    parts = result.past_block_max_diff > PARTS
+    values = {"block": result.block_size, "most": result.past_block_max_diff}
     st.markdown(page.t(f"past.{'parts' if parts else 'same'}", **values))
     show_code(page, run_code(run.params))
     _repeats(page, result, run)
@@ -116,14 +116,14 @@ def _curves(
 
 
 def _numbers(page: Frame, result: Result) -> None:
-    length, difference = result["lengths"][-1], result["kv_cache_max_diff"]
-    same = "✓" if result["same_text"] else "✗"
+    length, difference = result.lengths[-1], result.kv_cache_max_diff
+    same = "✓" if result.same_text else "✗"
     close = "✓" if difference <= TOLERANCE else "✗"
     with st.container(horizontal=True):
         for name, value in (
-            ("seconds_full", f"{result['seconds_full'][-1]:.2f} s"),
-            ("seconds_kv_cache", f"{result['seconds_kv_cache'][-1]:.2f} s"),
-            ("speedup", f"{result['speedup'][-1]:.1f} ×"),
+            ("seconds_full", f"{result.seconds_full[-1]:.2f} s"),
+            ("seconds_kv_cache", f"{result.seconds_kv_cache[-1]:.2f} s"),
+            ("speedup", f"{result.speedup[-1]:.1f} ×"),
             ("difference", f"{close} {difference:.1e}"),
             ("same_text", same),
         ):
@@ -134,8 +134,8 @@ def _numbers(page: Frame, result: Result) -> None:
 def _repeats(page: Frame, result: Result, run: Run) -> None:
     """Draw how much repeats at each temperature, and print what was written."""
     st.subheader(page.t("repeats.title"), anchor=False)
-    st.markdown(page.t("repeats.about", steps=result["steps_unfinished"]))
-    unfinished, shipped = result["repeated_share"], result["repeated_share_shipped"]
+    st.markdown(page.t("repeats.about", steps=result.steps_unfinished))
+    unfinished, shipped = result.repeated_share, result.repeated_share_shipped
     lines = [
         Line(page.t("repeats.unfinished"), _by_temperature(unfinished), "b", "solid"),
         Line(page.t("repeats.shipped"), _by_temperature(shipped), "a", "dash"),
@@ -147,11 +147,14 @@ def _repeats(page: Frame, result: Result, run: Run) -> None:
     chart(page, figure, key=f"feedback.repeats.{run.id}")
     for code, values in repeated_lines(result):
         st.markdown(page.t(f"repeats.{code}", **values))
-    known = list(result["samples"])
+    known = list(result.samples)
     temperature = scale(page.t("repeats.x"), known, key="feedback.sample", usual="0.1")
-    for name, samples in (("unfinished", "samples"), ("shipped", "samples_shipped")):
+    for name, samples in (
+        ("unfinished", result.samples),
+        ("shipped", result.samples_shipped),
+    ):
         st.caption(page.t(f"repeats.{name}"))
-        st.code(shown(result[samples][temperature]), language=None, wrap_lines=True)
+        st.code(shown(samples[temperature]), language=None, wrap_lines=True)
 
 
 def _by_temperature(shares: Mapping[str, float]) -> list[tuple[float, float]]:
@@ -160,13 +163,15 @@ def _by_temperature(shares: Mapping[str, float]) -> list[tuple[float, float]]:
 
 def repeated_lines(result: Result) -> list[tuple[str, dict[str, Any]]]:
     """Return what may be said of temperature, as (code, values), chosen by the shares."""
-    share, recited = result["repeated_share"], result["recited"]
+    share, recited = result.repeated_share, result.recited
     coldest, warm = share["0.1"], share["1.0"]
     loops = coldest >= REPEATS and coldest - warm >= CLEARLY_MORE
-    lines = [("low_repeats" if loops else "low_does_not", {"cold": coldest, "warm": warm})]
+    lines: list[tuple[str, dict[str, Any]]] = [
+        ("low_repeats" if loops else "low_does_not", {"cold": coldest, "warm": warm})
+    ]
     by_heart = list(takewhile(recited.__contains__, share))  # from the coldest up
     if by_heart:
         lines.append(("recites", {"temperature": by_heart[-1]}))
     else:
-        lines.append(("recites_not", {"cold": result["repeated_share_shipped"]["0.1"]}))
+        lines.append(("recites_not", {"cold": result.repeated_share_shipped["0.1"]}))
     return lines

@@ -7,11 +7,12 @@ import streamlit as st
 
 from owi_core.checkpoints import Bundle, load
 from owi_core.config import SamplingConfig
+from owi_core.events import Finished
 from owi_core.generation import Forecast, foresee, uniforms
 from owi_core.probes.cache import past_moves
 from owi_core.readings import use_one_thread
 from owi_core.tokenizer import CharTokenizer
-from pages._ui.draw.run_panel import latest_run, result_of
+from pages._ui.draw.run_panel import latest_run
 from pages._ui.session.models import current_model
 from pages._ui.session.reading import OWN, bundle_of, model_stamp
 
@@ -85,7 +86,7 @@ def _writes(name: str) -> bool:
 def _unfinished() -> Path | None:
     """Return where this session's run has left its unfinished model."""
     run = latest_run(EXPERIMENT)
-    return run.folder if run and run.has_model and result_of(run) else None
+    return run.folder if run and run.has_model and run.latest(Finished) else None
 
 
 @st.cache_resource(show_spinner=False, scope="session", max_entries=2)

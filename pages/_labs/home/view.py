@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from owi_core.assets import ASSETS
+from owi_core.experiments.pronoun import Result
 from owi_core.figures import signed
 from owi_core.gallery import READY_PAIRS, ReadyPair
 from owi_core.jobs.tasks import ENDED
@@ -50,14 +51,14 @@ def train_button(page: Frame) -> None:
     """Draw the button that trains the same model here and now, and goes to watch it."""
     if TRAIN_PAGE in settings.current().hidden:
         return
-    result = bundle_of(FIRST.model).note["result"]
-    seconds = max(1, round(result["train_seconds"]))
+    result = Result.from_dict(bundle_of(FIRST.model).note["result"])
+    seconds = max(1, round(result.train_seconds))
     if st.button(page.t("train.button", seconds=seconds), type="primary", key="home.train"):
         _start()
         address = {LANGUAGE: page.lang, **teaching.carried()}
         st.switch_page(f"pages/{TRAIN_PAGE}.py", query_params=address)
-    accuracy, steps = result["accuracy_heldout"], result["steps"]
-    st.caption(page.t("train.about", accuracy=accuracy, steps=steps))
+    about = {"accuracy": result.accuracy_heldout, "steps": result.steps}
+    st.caption(page.t("train.about", **about))
 
 
 def doors(page: Frame) -> None:

@@ -1,6 +1,5 @@
 """How the mask page shows a run: two curves, the leak, what both write, and the mask itself."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +9,7 @@ import streamlit as st
 
 from owi_core.events import StepDone
 from owi_core.experiments.faults.masks import CAUGHT_BY, Seen
+from owi_core.experiments.masking import Result
 from owi_core.figures import FigureText, loss_curve, pattern_matrix
 from owi_core.jobs.film import metric
 from owi_core.jobs.runs import Run
@@ -38,7 +38,6 @@ FIGURES = (
     "leak_max",
     "future_change_max",
 )
-Result = Mapping[str, Mapping[str, Any]]
 
 
 def names_of(run: Run) -> tuple[str, str]:
@@ -48,13 +47,13 @@ def names_of(run: Run) -> tuple[str, str]:
 
 def figures(page: Frame, result: Result) -> None:
     """Draw the numbers of both models, one above the other."""
-    for name, part in result.items():
+    for name, part in result.sides.items():
         st.markdown(f"**{side_name(page, name)}**")
         with st.container(horizontal=True):
             for key in FIGURES:
                 st.metric(
                     page.t(f"result.{key}"),
-                    _figure(key, part[key]),
+                    _figure(key, getattr(part, key)),
                     help=page.t(f"result_help.{key}"),
                     width=FIGURE_WIDTH,
                 )
@@ -71,9 +70,13 @@ def leak(page: Frame, run: Run, result: Result) -> None:
         usual=HOW[0],
         name=lambda value: page.t(f"leak.{value}"),
     )
-    labels = [str(label) for label in next(iter(result.values()))["sentence"]]
-    matrices = {name: np.array(part[how]) for name, part in result.items()}
-    if how == "changes":
+    labels = next(iter(result.sides.values())).sentence
+    changes = how == "changes"
+    matrices = {
+        name: np.array(part.changes if changes else part.gradients)
+        for name, part in result.sides.items()
+    }
+    if changes:
         with guarded(page.lang):
             labels, matrices = _own_sentence(page, run, labels, matrices)
     highest = float(max(m.max() for m in matrices.values())) or 1.0
@@ -99,17 +102,17 @@ def leak(page: Frame, run: Run, result: Result) -> None:
 def written(page: Frame, result: Result) -> None:
     """Draw what both models write after the same prompt, and say what the numbers say."""
     st.subheader(page.t("written.title"), anchor=False)
-    for (name, part), column in zip(result.items(), st.columns(2), strict=True):
+    for (name, part), column in zip(result.sides.items(), st.columns(2), strict=True):
         with column:
             st.markdown(f"**{side_name(page, name)}**")
-            st.code(part["sample"], language=None, wrap_lines=True)
-            repeats = "repeats" if part["repeated_share"] >= MOST_REPEATED else "goes_on"
-            right = "right" if part["next_token_accuracy"] >= 0.5 else "wrong"
+            st.code(part.sample, language=None, wrap_lines=True)
+            repeats = "repeats" if part.repeated_share >= MOST_REPEATED else "goes_on"
+            right = "right" if part.next_token_accuracy >= 0.5 else "wrong"
             st.markdown(
                 page.t(
                     f"written.{right}_{repeats}",
-                    accuracy=part["next_token_accuracy"],
-                    repeated=part["repeated_share"],
+                    accuracy=part.next_token_accuracy,
+                    repeated=part.repeated_share,
                 )
             )
 
@@ -117,10 +120,10 @@ def written(page: Frame, result: Result) -> None:
 def checks(page: Frame, result: Result) -> None:
     """Draw which checks each model passes, and which one is made for a wrong mask."""
     st.subheader(page.t("checks.title"), anchor=False)
-    for name, part in result.items():
+    for name, part in result.sides.items():
         told = [
-            f"{'✓' if c['passed'] else '✗'} {page.t('check.' + c['code'])} ({c['value']:.3g})"
-            for c in part["checks"]
+            f"{'✓' if c.passed else '✗'} {page.t('check.' + c.code)} ({c.value:.3g})"
+            for c in part.checks
         ]
         st.markdown(f"**{side_name(page, name)}** " + " · ".join(told))
         if name in CAUGHT_BY:
@@ -138,7 +141,7 @@ def mask_itself(page: Frame, run: Run, result: Result) -> None:
         usual=names[0],
         name=lambda value: side_name(page, value),
     )
-    seen = seen_by(run, name, "".join(result["causal"]["sentence"]))
+    seen = seen_by(run, name, "".join(result.sides["causal"].sentence))
     T = len(seen.labels)
     renew("masking.row_of", run.id, ROW)
     row = held(ROW, T // 2, low=0, high=T - 1)

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from owi_core.events import StepDone
 from owi_core.experiments import projection
-from owi_core.experiments.projection import AGAINST, WITH, WITHOUT
+from owi_core.experiments.projection import AGAINST, WITH, WITHOUT, Answers, Result, SideResult
 from owi_core.figures import loss_curve
 from owi_core.jobs.film import metric
 from owi_core.jobs.runs import Run
@@ -24,7 +23,6 @@ from pages._ui.draw.say import Line
 
 WIDTHS = (32, 64, 128)
 MOST_STEPS = 1000
-Result = Mapping[str, Any]
 
 
 def show(page: Frame) -> None:
@@ -40,45 +38,38 @@ def show(page: Frame) -> None:
     )
     params = {"against": against} | _small(page)
     run = run_lab(page, projection.NAME, params, draw=_live)
-    result = result_of(run)
+    result = result_of(run, Result)
     if result is not None:
         results(page, result)
 
 
 def results(page: Frame, result: Result) -> None:
     """Draw both models' numbers, what heads are worth in them, and the mistakes made afterwards."""
-    other = other_of(result)
-    sides = {name: result[name] for name in (WITH, other)}
-    st.dataframe(_sides_table(page, sides), hide_index=True)
-    if other == WITHOUT:
+    st.dataframe(_sides_table(page, result.sides), hide_index=True)
+    if result.other == WITHOUT:
         st.markdown(told(page, textbook_line(result)))
-    measured = (result["head_effect"], result["heads_together"], result["sharing"])
+    measured = (result.head_effect, result.heads_together, result.sharing)
     lines = [told(page, line) for line in sharing_lines(*measured)]
     st.markdown(page.t("training.shared") + "\n" + "\n".join(f"- {line}" for line in lines))
     st.markdown(page.t("training.faults"))
     st.dataframe(_faults_table(page, result), hide_index=True)
-    holds = result["sum_error_max"] <= projection.SUM_TOLERANCE
+    holds = result.sum_error_max <= projection.SUM_TOLERANCE
     key = "sum.holds" if holds else "sum.broken"
-    values = {"absolute": result["sum_error_max"], "relative": result["sum_error_relative_max"]}
+    values = {"absolute": result.sum_error_max, "relative": result.sum_error_relative_max}
     st.caption(f"{'✓' if holds else '✗'} " + page.t(key, **values))
-
-
-def other_of(result: Result) -> str:
-    """Return the name of the second model of a result."""
-    return next(name for name in AGAINST if name in result)
 
 
 def textbook_line(result: Result) -> Line:
     """Whether "W_O is essential" holds of what was measured here."""
-    right, other = result[WITH], result[WITHOUT]
+    right, other = result.sides[WITH], result.sides[WITHOUT]
     values = {
-        "saved": right["n_params"] - other["n_params"],
-        "accuracy": right["accuracy_heldout"],
-        "other_accuracy": other["accuracy_heldout"],
-        "loss": right["loss_heldout_nats"],
-        "other_loss": other["loss_heldout_nats"],
-        "mass": best_mass(right),
-        "other_mass": best_mass(other),
+        "saved": right.n_params - other.n_params,
+        "accuracy": right.accuracy_heldout,
+        "other_accuracy": other.accuracy_heldout,
+        "loss": right.loss_heldout_nats,
+        "other_loss": other.loss_heldout_nats,
+        "mass": right.best_mass,
+        "other_mass": other.best_mass,
     }
     gap = values["accuracy"] - values["other_accuracy"]
     if gap > 0.05:
@@ -87,11 +78,6 @@ def textbook_line(result: Result) -> Line:
         return "textbook.reversed", values
     worse = values["other_loss"] > values["loss"]
     return ("textbook.only_a_little" if worse else "textbook.fails"), values
-
-
-def best_mass(part: Mapping[str, Any]) -> float:
-    """Return the mean weight on the word meant, in the layer where it is largest."""
-    return float(np.array(part["attention_on_antecedent"]).mean(axis=1).max())
 
 
 def _small(page: Frame) -> dict[str, Any]:
@@ -151,14 +137,14 @@ def _names(run: Run) -> tuple[str, str]:
     return WITH, str(run.params.get("against", WITHOUT))
 
 
-def _sides_table(page: Frame, sides: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+def _sides_table(page: Frame, sides: Mapping[str, SideResult]) -> pd.DataFrame:
     rows = {
-        "result.accuracy": [f"{100 * part['accuracy_heldout']:.1f} %" for part in sides.values()],
-        "result.loss": [f"{part['loss_heldout_nats']:.3f} nat" for part in sides.values()],
-        "result.final_loss": [f"{part['final_loss_nats']:.3f} nat" for part in sides.values()],
-        "result.mass": [f"{best_mass(part):.2f}" for part in sides.values()],
-        "result.n_params": [f"{part['n_params']:,}" for part in sides.values()],
-        "result.seconds": [f"{part['train_seconds']:.1f} s" for part in sides.values()],
+        "result.accuracy": [f"{100 * part.accuracy_heldout:.1f} %" for part in sides.values()],
+        "result.loss": [f"{part.loss_heldout_nats:.3f} nat" for part in sides.values()],
+        "result.final_loss": [_nats(part.final_loss_nats) for part in sides.values()],
+        "result.mass": [f"{part.best_mass:.2f}" for part in sides.values()],
+        "result.n_params": [f"{part.n_params:,}" for part in sides.values()],
+        "result.seconds": [f"{part.train_seconds:.1f} s" for part in sides.values()],
     }
     columns = {page.t("result.name"): [page.t(key) for key in rows]}
     named = {page.t(f"side.{name}"): i for i, name in enumerate(sides)}
@@ -166,19 +152,22 @@ def _sides_table(page: Frame, sides: Mapping[str, Mapping[str, Any]]) -> pd.Data
 
 
 def _faults_table(page: Frame, result: Result) -> pd.DataFrame:
-    rows = {page.t(f"side.{WITH}"): result[WITH]}
-    for layer, part in enumerate(result[WITH]["without_layer"]):
+    right = result.sides[WITH]
+    rows: dict[str, Answers] = {page.t(f"side.{WITH}"): right}
+    for layer, part in enumerate(right.without_layer):
         rows[page.t("training.layer_cut", layer=layer + 1)] = part
-    rows |= {page.t(f"fault.{name}"): part for name, part in result["faults"].items()}
+    rows |= {page.t(f"fault.{name}"): part for name, part in result.faults.items()}
     return pd.DataFrame(
         {
             page.t("faults.which"): list(rows),
             page.t("result.accuracy"): [
-                f"{100 * part['accuracy_heldout']:.1f} %" for part in rows.values()
+                f"{100 * part.accuracy_heldout:.1f} %" for part in rows.values()
             ],
-            page.t("result.loss"): [
-                f"{part['loss_heldout_nats']:.2f} nat" for part in rows.values()
-            ],
-            page.t("result.mass"): [f"{best_mass(part):.2f}" for part in rows.values()],
+            page.t("result.loss"): [f"{part.loss_heldout_nats:.2f} nat" for part in rows.values()],
+            page.t("result.mass"): [f"{part.best_mass:.2f}" for part in rows.values()],
         }
     )
+
+
+def _nats(loss: float | None) -> str:
+    return "–" if loss is None else f"{loss:.3f} nat"

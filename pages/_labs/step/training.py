@@ -7,6 +7,8 @@ import streamlit as st
 
 from owi_core.errors import OwiError
 from owi_core.events import Diverged, Finished, StepDone
+from owi_core.experiments import pronoun
+from owi_core.experiments import relations as relations_lab
 from owi_core.jobs.film import metric, thinned
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
@@ -15,7 +17,7 @@ from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.components import live_run
 from pages._ui.draw.forms import segments
-from pages._ui.draw.run_panel import runs_of
+from pages._ui.draw.run_panel import R, result_of, runs_of
 from pages._ui.session.jobs import session_jobs
 
 POLL_SECONDS = 0.4
@@ -114,17 +116,20 @@ def _failure(page: Frame, run: Run) -> None:
 def _relation_results(page: Frame, runs: list[Run]) -> None:
     if not runs:
         return
-    result = _result(runs[-1])
+    result = _result(runs[-1], relations_lab.Result)
     st.markdown(_knock_out_table(page, result))
     st.markdown("\n".join(f"- {line}" for line in _told(page, result)))
-    latest = {len(_result(run)["knock_out_nats"][0]): _result(run) for run in runs}
+    latest = {
+        len(found.knock_out_nats[0]): found
+        for found in (_result(run, relations_lab.Result) for run in runs)
+    }
     st.markdown(_heads_table(page, latest))
     st.markdown(page.t(f"relations.{_few_heads(latest)}"))
 
 
-def _knock_out_table(page: Frame, result: dict[str, Any]) -> str:
+def _knock_out_table(page: Frame, result: relations_lab.Result) -> str:
     """Return relation × head: change of log p without the head, and in brackets its look."""
-    heads = range(len(result["knock_out_nats"][0]))
+    heads = range(len(result.knock_out_nats[0]))
     titles = [page.t("relations.head", head=h + 1) for h in heads]
     rows = [
         [page.t(f"relations.{name}"), *(_cell(result, r, h) for h in heads)]
@@ -133,61 +138,59 @@ def _knock_out_table(page: Frame, result: dict[str, Any]) -> str:
     return page.t("relations.table") + "\n\n" + _table(["", *titles], rows)
 
 
-def _cell(result: dict[str, Any], relation: int, head: int) -> str:
-    change = result["knock_out_nats"][relation][head]
-    look = result["weight_on_meant"][relation][head]
+def _cell(result: relations_lab.Result, relation: int, head: int) -> str:
+    change = result.knock_out_nats[relation][head]
+    look = result.weight_on_meant[relation][head]
     told = f"{change:+.2f}".replace("-", "−")
     return f"**{told}** ({look:.2f})" if change <= -0.5 else f"{told} ({look:.2f})"
 
 
-def _told(page: Frame, result: dict[str, Any]) -> list[str]:
+def _told(page: Frame, result: relations_lab.Result) -> list[str]:
     """Return what the table says of each relation, chosen by the numbers."""
     lines = []
-    for name, changes, how in zip(
-        RELATIONS, result["knock_out_nats"], result["carried"], strict=True
-    ):
-        learned = result["accuracy"][name] >= GOOD
+    for name, changes, how in zip(RELATIONS, result.knock_out_nats, result.carried, strict=True):
+        learned = result.accuracy[name] >= GOOD
         head = changes.index(min(changes)) + 1
         values = {
             "relation": page.t(f"relations.{name}"),
             "head": head,
             "nats": f"{-min(changes):.2f}",
-            "accuracy": f"{100 * result['accuracy'][name]:.0f}",
+            "accuracy": f"{100 * result.accuracy[name]:.0f}",
         }
         lines.append(page.t(f"relations.{how if learned else 'unlearned'}", **values))
     return lines
 
 
-def _heads_table(page: Frame, latest: Mapping[int, dict[str, Any]]) -> str:
+def _heads_table(page: Frame, latest: Mapping[int, relations_lab.Result]) -> str:
     titles = [page.t("step.heads"), *(page.t(f"relations.{name}") for name in RELATIONS)]
     rows = [
-        [str(n), *(f"{100 * result['accuracy'][name]:.0f} %" for name in RELATIONS)]
+        [str(n), *(f"{100 * result.accuracy[name]:.0f} %" for name in RELATIONS)]
         for n, result in sorted(latest.items())
     ]
     return page.t("relations.by_heads") + "\n\n" + _table(titles, rows)
 
 
-def _few_heads(latest: Mapping[int, dict[str, Any]]) -> str:
+def _few_heads(latest: Mapping[int, relations_lab.Result]) -> str:
     """Return the code of what fewer heads than relations were seen to do."""
     few = [result for n, result in latest.items() if n < len(RELATIONS)]
     if not few:
         return "few_untried"
-    suffered = any(min(result["accuracy"].values()) < GOOD for result in few)
+    suffered = any(min(result.accuracy.values()) < GOOD for result in few)
     return "few_suffer" if suffered else "few_suffice"
 
 
 def _position_results(page: Frame, runs: list[Run]) -> None:
-    found = {str(run.params["positions"]): _result(run) for run in runs}
+    found = {str(run.params["positions"]): _result(run, pronoun.Result) for run in runs}
     if not found:
         return
     rows = [
-        [page.t(f"positions.{name}"), f"{100 * found[name]['accuracy_heldout']:.1f} %"]
+        [page.t(f"positions.{name}"), f"{100 * found[name].accuracy_heldout:.1f} %"]
         for name in POSITIONS
         if name in found
     ]
     st.markdown(_table([page.t("positions.way"), page.t("positions.accuracy")], rows))
     if len(found) == len(POSITIONS):
-        accuracy = {name: found[name]["accuracy_heldout"] for name in POSITIONS}
+        accuracy = {name: found[name].accuracy_heldout for name in POSITIONS}
         for code in _about_positions(accuracy):
             st.markdown(page.t(f"positions.{code}"))
 
@@ -202,10 +205,10 @@ def _about_positions(accuracy: Mapping[str, float]) -> tuple[str, str]:
     return without, "sinusoidal_sooner" if gap > 0 else "learned_sooner"
 
 
-def _result(run: Run) -> dict[str, Any]:
-    finished = run.latest(Finished)
-    assert finished is not None
-    return finished.result
+def _result(run: Run, kind: type[R]) -> R:
+    result = result_of(run, kind)
+    assert result is not None  # only finished runs are asked
+    return result
 
 
 def _table(titles: list[str], rows: list[list[str]]) -> str:

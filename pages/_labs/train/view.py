@@ -1,13 +1,15 @@
 """What a training looks like: the loss and the row as they form, then its story."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from owi_core.events import Evaluated, Finished, Snapshot, StepDone
+from owi_core.events import Evaluated, Snapshot, StepDone
+from owi_core.experiments import language, pronoun
 from owi_core.figures import loss_curve, row_over_training
 from owi_core.jobs.film import Film, film, metric, watched_row
 from owi_core.jobs.runs import Run
@@ -17,7 +19,7 @@ from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.components import sentence
 from pages._ui.draw.forms import scale, segments
-from pages._ui.draw.run_panel import Panel, loss
+from pages._ui.draw.run_panel import Panel, loss, result_of
 from pages._ui.session.state import renew
 
 # Two of them stand beside each other on a phone.
@@ -41,12 +43,13 @@ def story(page: Frame, run: Run) -> None:
 
 def measured(page: Frame, run: Run) -> None:
     """Draw the figures of a finished run that the catalog has a name for."""
-    finished = run.latest(Finished)
-    if finished is None:
+    kind = language.Result if run.experiment == language.NAME else pronoun.Result
+    result = result_of(run, kind)
+    if result is None:
         return
-    result = finished.result
-    known = [name for name in result if page.t.has(f"result_help.{name}")]
-    shown = [(name, result[name]) for name in known if result[name] is not None]
+    values = {f.name: getattr(result, f.name) for f in fields(result)}
+    known = [name for name in values if page.t.has(f"result_help.{name}")]
+    shown = [(name, values[name]) for name in known if values[name] is not None]
     st.subheader(page.t("result.heading"), anchor=False)
     with st.container(horizontal=True):
         for name, value in shown:
@@ -54,11 +57,11 @@ def measured(page: Frame, run: Run) -> None:
             st.metric(
                 page.t(f"result.{name}"), _figure(name, value), help=help_, width=FIGURE_WIDTH
             )
-    if result.get("memorised"):
-        st.caption(page.t("result.memorised"))
-    if "sample" in result:
+    if isinstance(result, language.Result):
+        if result.memorised:
+            st.caption(page.t("result.memorised"))
         st.caption(page.t("result.sample"))
-        st.code(result["sample"], language=None, wrap_lines=True)
+        st.code(result.sample, language=None, wrap_lines=True)
 
 
 def _live(page: Frame, run: Run) -> None:

@@ -1,14 +1,12 @@
 """What a run of two models shows: both as they learn, their numbers, the gradient, wrong ways."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from owi_core.events import StepDone
-from owi_core.experiments.tying import SIDES
+from owi_core.experiments.faults.ties import Way
+from owi_core.experiments.tying import SIDES, Result, SideResult
 from owi_core.figures import Line, Scale, gradient_map, line_chart
 from owi_core.jobs.film import metric
 from owi_core.jobs.runs import Run
@@ -26,7 +24,6 @@ WAY_LINES = {
     "data_copied_once": ("b", "dash"),
     "head_bias": ("muted", "dot"),
 }
-Result = Mapping[str, Any]
 
 
 def curves(page: Frame, run: Run) -> None:
@@ -44,15 +41,14 @@ def curves(page: Frame, run: Run) -> None:
 
 def numbers(page: Frame, result: Result) -> None:
     """Draw the numbers of both models, one above the other."""
-    for name in SIDES[result["question"]]:
-        part = result[name]
+    for name, part in result.sides.items():
         st.markdown(f"**{page.t(f'side.{name}')}**")
         shown = {
-            "accuracy_heldout": f"{part['accuracy_heldout']:.1%}",
-            "accuracy_unseen_words": f"{part['accuracy_unseen_words']:.1%}",
-            "final_loss_nats": f"{part['final_loss_nats']:.3f}",
-            "attention": f"{max(part['attention_by_layer']):.2f}",
-            "n_params": f"{part['n_params']:,}",
+            "accuracy_heldout": f"{part.accuracy_heldout:.1%}",
+            "accuracy_unseen_words": f"{part.accuracy_unseen_words:.1%}",
+            "final_loss_nats": f"{part.final_loss_nats:.3f}",
+            "attention": f"{max(part.attention_by_layer):.2f}",
+            "n_params": f"{part.n_params:,}",
         }
         with st.container(horizontal=True):
             for key, value in shown.items():
@@ -62,11 +58,11 @@ def numbers(page: Frame, result: Result) -> None:
 
 def by_layer(page: Frame, result: Result) -> None:
     """Draw each model's weight on the word meant, layer by layer."""
-    names = SIDES[result["question"]]
-    layers = range(len(result[names[0]]["attention_by_layer"]))
+    first, _ = result.pair
+    layers = range(len(first.attention_by_layer))
     columns = {page.t("layers.layer"): [str(layer + 1) for layer in layers]} | {
-        page.t(f"side.{name}"): [f"{w:.3f}" for w in result[name]["attention_by_layer"]]
-        for name in names
+        page.t(f"side.{name}"): [f"{w:.3f}" for w in part.attention_by_layer]
+        for name, part in result.sides.items()
     }
     st.markdown(page.t("layers.about"))
     st.dataframe(pd.DataFrame(columns), hide_index=True)
@@ -75,26 +71,28 @@ def by_layer(page: Frame, result: Result) -> None:
 def moved(page: Frame, result: Result) -> None:
     """Say how far the rows of words never seen were moved, and what drawing them afresh did."""
     st.subheader(page.t("moved.title"), anchor=False)
-    for name in SIDES[result["question"]]:
-        part = result[name]
-        rows = part["rows_moved"]
+    for name, part in result.sides.items():
+        embedding, head = part.rows_moved["embedding"], part.rows_moved["head"]
         values = {
             "side": page.t(f"side.{name}"),
-            "embedding": rows["embedding"]["unseen"],
-            "head": rows["head"]["unseen"],
-            "known": rows["head"]["known"],
-            "together": rows["head"]["together"],
+            "embedding": embedding.unseen,
+            "head": head.unseen,
+            "known": head.known,
+            "together": head.together,
         }
-        still = "still" if rows["embedding"]["unseen"] == 0 else "moved"
+        still = "still" if embedding.unseen == 0 else "moved"
         st.markdown(page.t.markdown(f"moved.{still}", **values))
         st.markdown(fresh_line(page, part))
 
 
-def fresh_line(page: Frame, part: Mapping[str, Any]) -> str:
-    """Return what drawing the rows afresh did to both shares, as measured."""
-    before = part["as_trained"]
-    changes = {key: part[key] - before[key] for key in SHARES}
-    values = {f"{key}_before": before[key] for key in SHARES} | {key: part[key] for key in SHARES}
+def fresh_line(page: Frame, part: SideResult) -> str:
+    """Return what drawing the rows again did to both shares, as measured."""
+    now, before = (
+        {key: float(getattr(measured, key)) for key in SHARES}
+        for measured in (part, part.as_trained)
+    )
+    changes = {key: now[key] - before[key] for key in SHARES}
+    values = {f"{key}_before": before[key] for key in SHARES} | now
     kept = "kept" if abs(changes["accuracy_heldout"]) <= SAME_SHARE else "changed"
     gain = changes["accuracy_unseen_words"]
     code = "same" if abs(gain) <= SAME_SHARE else "better" if gain > 0 else "worse"
@@ -104,17 +102,17 @@ def fresh_line(page: Frame, part: Mapping[str, Any]) -> str:
 def gradient(page: Frame, run: Run, result: Result) -> None:
     """Draw both parts of the shared matrix's gradient: their norms, their sum, row by row."""
     st.subheader(page.t("gradient.title"), anchor=False)
-    error = result["gradient_sum_error"]
+    error = result.gradient_sum_error
     mark, code = ("✓", "adds_up") if error <= 1e-5 else ("✗", "off")
     st.markdown(f"{mark} " + page.t(f"gradient.{code}", error=f"{error:.1g}"))
     names = ("when", "input", "output", "tied")
     table = [
-        (page.t(f"gradient.{when}"), *(f"{norms[n]:.4g}" for n in names[1:]))
-        for when, norms in result["gradient_norms"].items()
+        (page.t(f"gradient.{when}"), *(f"{getattr(norms, n):.4g}" for n in names[1:]))
+        for when, norms in result.gradient_norms.items()
     ]
     heads = [page.t(f"gradient.{name}") for name in names]
     st.dataframe(pd.DataFrame(table, columns=heads), hide_index=True)
-    words, roles, *parts = zip(*result["gradient_rows"], strict=True)
+    words, roles, *parts = zip(*result.gradient_rows, strict=True)
     figure = gradient_map(
         words,
         [page.t(f"role.{role}") for role in roles],
@@ -130,41 +128,41 @@ def gradient(page: Frame, run: Run, result: Result) -> None:
 
 def wrong_ways(page: Frame, run: Run, result: Result) -> None:
     """Draw how far head and embedding drift apart in each wrong way, with what each costs."""
-    if not result["wrong"]:
+    if not result.wrong:
         return
     st.subheader(page.t("wrong.title"), anchor=False)
     lines = [
         Line(
-            page.t(f"way.{way['way']}"),
-            list(enumerate(way["drift"])),
-            *WAY_LINES[way["way"]],  # type: ignore[arg-type]
+            page.t(f"way.{way.way}"),
+            list(enumerate(way.drift)),
+            *WAY_LINES[way.way],  # type: ignore[arg-type]
         )
-        for way in result["wrong"]
+        for way in result.wrong
     ]
     x, y = Scale(page.t("wrong.step")), Scale(page.t("wrong.drift"))
     figure = line_chart(lines, x, y, height=280, theme=page.theme)
     chart(page, figure, key=f"tying.wrong.{run.id}")
     st.caption(page.t("wrong.about"))
-    for way in result["wrong"]:
+    for way in result.wrong:
         st.markdown(way_line(page, way))
 
 
-def way_line(page: Frame, way: Mapping[str, Any]) -> str:
+def way_line(page: Frame, way: Way) -> str:
     """Return what was measured of one way of tying, as a line."""
     values = {
-        "way": page.t(f"way.{way['way']}"),
-        "steps": len(way["drift"]) - 1,
-        "drift": way["drift"][-1],
-        "most": max(way["drift"]),
-        "missing": way["missing"],
-        "bias": way["bias_max"] or 0.0,
-        "unseen": way["bias_unseen"] or 0.0,
+        "way": page.t(f"way.{way.way}"),
+        "steps": len(way.drift) - 1,
+        "drift": way.drift[-1],
+        "most": max(way.drift),
+        "missing": way.missing,
+        "bias": way.bias_max or 0.0,
+        "unseen": way.bias_unseen or 0.0,
     }
-    stays = max(way["drift"]) == 0
+    stays = max(way.drift) == 0
     code = "stays" if stays else "drifts"
-    if way["bias_max"] is not None:
+    if way.bias_max is not None:
         code += "_bias"
-    elif stays and way["same_object"]:
+    elif stays and way.same_object:
         code += "_right"
     return f"{'✓' if code == 'stays_right' else '✗'} " + page.t(f"wrong.{code}", **values)
 

@@ -6,12 +6,13 @@ catalog may say single ones differently.
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from owi_core.errors import OwiError
 from owi_core.events import Diverged, Evaluated, Finished, Paused, Started, StepDone, Stopped
+from owi_core.experiments._kit.results import BaseResult
 from owi_core.jobs.film import metric, thinned
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED, SHAREABLE, UNDER_WAY
@@ -29,6 +30,7 @@ ACCURACY = "accuracy_heldout"
 COLOURS: tuple[Colour, Colour] = ("A", "B")
 Matches = Callable[[Run], bool]
 Names = Collection[str]
+R = TypeVar("R", bound=BaseResult)
 
 
 def latest_run(
@@ -81,10 +83,10 @@ def run_lab(
     return panel.run
 
 
-def result_of(run: Run | None) -> Mapping[str, Any] | None:
-    """Return the result of a run that came to its end."""
+def result_of(run: Run | None, kind: type[R]) -> R | None:
+    """Return the result of a run that came to its end, as the experiment declares it."""
     finished = run.latest(Finished) if run else None
-    return finished.result if finished else None
+    return kind.from_dict(finished.result) if finished else None
 
 
 def verdict(page: Frame, run: Run, box: Callable[..., Any] | None = None) -> None:
