@@ -1,7 +1,8 @@
-"""The ready demos of the home page: each a page with what its link says, and a picture of it.
+"""The ready demos of the home page: what each shows, measured and kept as a small picture.
 
-A picture is made of numbers that a model gave or masks have; they are measured by
-`python -m owi_core gallery`, lie in assets/gallery.json, and a test measures them again.
+Where a demo's link leads is known to the home page alone.  A picture is made of numbers that a
+model gave or masks have; they are measured by `python -m owi_core gallery`, lie in
+assets/gallery.json, and a test measures them again.
 """
 
 import json
@@ -19,7 +20,7 @@ from owi_core.config import SamplingConfig
 from owi_core.experiments import altered
 from owi_core.experiments.connections.maps import maps_of_fresh_models
 from owi_core.experiments.connections.settings import Params as MapParams
-from owi_core.gallery import ready_pair
+from owi_core.gallery import ReadyPair, ready_pair
 from owi_core.generation import foresee
 from owi_core.masks import Reach
 from owi_core.probes.influence import InfluenceRecord
@@ -30,6 +31,9 @@ from owi_core.readings import clearest_layer, read
 STORED = ASSETS / "gallery.json"
 DIGITS = 4
 PROMPT, N_LIKELY = "小鸟", 8
+MASKED_PAIR = "fit_causal"
+STEP_PAIR, STEP_LAYER = "verb", 1  # layers count from 0
+HEADS_PAIR, HEADS_LAYER = "nouns", 1
 LAYERS, REACH_TOKENS, REACH_SIZE = 3, 16, 3
 CONNECTED = ("lstm", "cnn", "transformer")
 # Of the model `swap`: a word that the first sentence lacks, and the dimension in which the final
@@ -41,58 +45,34 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class Demo:
-    """A demo: its page, the parameters of its link, and which kind of picture it has."""
+    """A demo and which kind of picture it has; pair: the ready pair that its rows are of."""
 
     name: str
-    page: str
     kind: str
-    params: tuple[tuple[str, str], ...] = ()
-
-
-def _pair(name: str, pair: str) -> Demo:
-    return Demo(name, "rows", "rows", (("pair", pair),))
-
-
-def _text(pair: str) -> str:
-    found = ready_pair(pair)
-    assert found is not None
-    return found.a
+    pair: str = ""
 
 
 DEMOS: tuple[Demo, ...] = (
-    _pair("order", "order"),
-    _pair("verb", "verb"),
-    _pair("fit", "fit_bidirectional"),
-    _pair("street", "street"),
-    _pair("person", "person"),
-    Demo("masking", "masking", "masking", (("padded", _text("fit_causal")),)),
-    Demo(
-        "step",
-        "step",
-        "step",
-        (("source", "sentence"), ("text", _text("verb")), ("model", "verb"), ("layer", "2")),
-    ),
-    Demo(
-        "tying",
-        "tying",
-        "tying",
-        (
-            ("word", str(TOUCHED.cell.word_id)),
-            ("dimension", str(TOUCHED.cell.dimension)),
-            ("value", str(TOUCHED.value)),
-            ("edits.swap", json.dumps([[*TOUCHED.cell, TOUCHED.value]])),
-        ),
-    ),
-    Demo("feedback", "feedback", "feedback", (("prompt.language", PROMPT),)),
-    Demo("projection", "projection", "projection", (("layer", "1"), ("on.1.4", "[]"))),
-    Demo("connections", "connections", "connections"),
-    Demo(
-        "cost",
-        "cost",
-        "cost",
-        (("reach.tokens", str(REACH_TOKENS)), ("reach.size", str(REACH_SIZE))),
-    ),
+    Demo("order", "rows", "order"),
+    Demo("verb", "rows", "verb"),
+    Demo("fit", "rows", "fit_bidirectional"),
+    Demo("street", "rows", "street"),
+    Demo("person", "rows", "person"),
+    Demo("masking", "masking"),
+    Demo("step", "step"),
+    Demo("tying", "tying"),
+    Demo("feedback", "feedback"),
+    Demo("projection", "projection"),
+    Demo("connections", "connections"),
+    Demo("cost", "cost"),
 )
+
+
+def pair_of(name: str) -> ReadyPair:
+    """Return a ready pair that is known to exist."""
+    found = ready_pair(name)
+    assert found is not None
+    return found
 
 
 def measure(demo: Demo) -> Values:
@@ -123,8 +103,7 @@ def store() -> dict[str, Values]:
 
 
 def _rows(demo: Demo) -> Values:
-    pair = ready_pair(dict(demo.params)["pair"])
-    assert pair is not None
+    pair = pair_of(demo.pair)
     bundle = shipped(pair.model)
     readings = [read(bundle, pair.a, pair.query_a), read(bundle, pair.b, pair.query_b)]
     layer = clearest_layer(readings)
@@ -139,8 +118,7 @@ def _rows(demo: Demo) -> Values:
 
 
 def _masking(_: Demo) -> Values:
-    pair = ready_pair("fit_causal")
-    assert pair is not None
+    pair = pair_of(MASKED_PAIR)
     grids, told = [], {}
     for name in ("causal", "bidirectional"):
         bundle = shipped(f"fit_{name}")
@@ -152,11 +130,10 @@ def _masking(_: Demo) -> Values:
     return {"grids": grids, "told": told | {"query": pair.query_a}}
 
 
-def _step(demo: Demo) -> Values:
-    params = dict(demo.params)
-    reading = read(shipped(params["model"]), params["text"])
-    layer = int(params["layer"]) - 1
-    pattern = reading.record.pattern[layer, 0]
+def _step(_: Demo) -> Values:
+    pair = pair_of(STEP_PAIR)
+    reading = read(shipped(pair.model), pair.a)
+    pattern = reading.record.pattern[STEP_LAYER, 0]
     row = pattern[reading.query]
     told = {
         "query": reading.labels[reading.query],
@@ -168,7 +145,7 @@ def _step(demo: Demo) -> Values:
 
 
 def _tying(_: Demo) -> Values:
-    reading = read(shipped("swap"), _text("nouns"))
+    reading = read(shipped("swap"), pair_of("nouns").a)
     found = touch(reading.bundle, reading.encoding.ids, reading.query, [TOUCHED], TOUCHED.cell)
     before = np.array(found.before.logits)
     bars = [_rounded(np.array(side.logits) - before) for side in (found.tied, found.untied)]
@@ -196,12 +173,12 @@ def _feedback(_: Demo) -> Values:
     return {"bars": [_rounded(p)], "told": told}
 
 
-def _projection(demo: Demo) -> Values:
-    layer = int(dict(demo.params)["layer"])
-    effects = altered.head_effects(read(shipped("swap"), _text("nouns")))
-    single, together = effects.singles[layer], effects.together[layer]
+def _projection(_: Demo) -> Values:
+    pair = pair_of(HEADS_PAIR)
+    effects = altered.head_effects(read(shipped(pair.model), pair.a))
+    single, together = effects.singles[HEADS_LAYER], effects.together[HEADS_LAYER]
     told = {
-        "layer": layer + 1,
+        "layer": HEADS_LAYER + 1,
         "single": _rounded(single.min()),
         "together": _rounded(together),
     }

@@ -49,7 +49,7 @@ def test_a_stored_picture_is_what_is_measured_again(demo: Demo) -> None:
 
 
 def test_a_picture_that_no_longer_fits_is_noticed() -> None:
-    other = Demo("order", "rows", "rows", (("pair", "untrained"),))
+    other = Demo("order", "rows", "untrained")
     assert measure(other)["told"] != stored()["order"]["told"]
 
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from owi_core.demos import DEMOS, Demo, stored
 from owi_core.figures import signed
+from pages._labs.home.demo_links import link_of
 from pages._ui.base import links, teaching
 from pages._ui.base.i18n import Translator, translator
 from pages._ui.base.links import END, LANGUAGE, LINK_VERSION, VERSION
@@ -31,22 +32,23 @@ def gallery(page: Frame) -> None:
 
 def parameters(demo: Demo, lang: str) -> dict[str, str]:
     """Return the parameters of a demo's link."""
-    return {VERSION: str(LINK_VERSION), LANGUAGE: lang, **dict(demo.params), END: "1"}
+    return {VERSION: str(LINK_VERSION), LANGUAGE: lang, **dict(link_of(demo).params), END: "1"}
 
 
 def _open(demo: Demo, lang: str) -> None:
-    forget_link(demo.page)
+    page = link_of(demo).page
+    forget_link(page)
     address = {**teaching.carried(), **parameters(demo, lang)}
-    st.switch_page(f"pages/{demo.page}.py", query_params=address)
+    st.switch_page(f"pages/{page}.py", query_params=address)
 
 
 def _card(lang: str, t: Translator, demo: Demo) -> dict[str, Any]:
-    picture = stored()[demo.name]
+    picture, link = stored()[demo.name], link_of(demo)
     told = {
         name: signed(value) if name in _SIGNED else value for name, value in picture["told"].items()
     }
     return {
-        "href": links.address(demo.page, [(LANGUAGE, lang), *demo.params]),
+        "href": links.address(link.page, [(LANGUAGE, lang), *link.params]),
         "title": t(f"demo.{demo.name}"),
         "told": t(f"told.{demo.kind}", **told),
         "picture": {name: value for name, value in picture.items() if name != "told"},
