@@ -19,7 +19,7 @@ from owi_core import checkpoints
 from owi_core.checkpoints import Bundle
 from owi_core.config import ModelConfig, SamplingConfig
 from owi_core.corpora import character_text
-from owi_core.events import Control, Evaluated, Event, Finished, Started
+from owi_core.events import Control, Evaluated, Event, Finished, Number, Started
 from owi_core.experiments import language
 from owi_core.experiments._kit.ending import early_end
 from owi_core.experiments._kit.params import BaseParams, recipe, setting
@@ -71,9 +71,9 @@ class Timing(BaseResult):
     """Medians over rounds in CPU seconds by length, and what a cache of this model holds."""
 
     lengths: list[int]
-    seconds_full: list[float]
-    seconds_kv_cache: list[float]
-    speedup: list[float]
+    seconds_full: list[Number]
+    seconds_kv_cache: list[Number]
+    speedup: list[Number]
     timed_model: TimedModel
     cache_floats_per_token: int
     rnn_floats: int
@@ -87,15 +87,15 @@ class Agreed(BaseResult):
     positions move when a token is appended, with and without the causal mask.
     """
 
-    kv_cache_max_diff: float
-    kv_cache_max_diff_shipped: float
-    kv_cache_max_diff_timed: float
+    kv_cache_max_diff: Number
+    kv_cache_max_diff_shipped: Number
+    kv_cache_max_diff_timed: Number
     block_size: int
-    past_block_diff: list[float]
-    past_block_max_diff: float
+    past_block_diff: list[Number]
+    past_block_max_diff: Number
     same_text: bool
-    past_moves_masked: float
-    past_moves_unmasked: float
+    past_moves_masked: Number
+    past_moves_unmasked: Number
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class Repetition(BaseResult):
     recited: temperatures at which the shipped model writes its training text.
     """
 
-    repeated_share: dict[str, float]
-    repeated_share_shipped: dict[str, float]
+    repeated_share: dict[str, Number]
+    repeated_share_shipped: dict[str, Number]
     samples: dict[str, str]
     samples_shipped: dict[str, str]
     recited: list[str]

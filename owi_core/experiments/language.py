@@ -16,7 +16,7 @@ from owi_core.checkpoints import Bundle
 from owi_core.config import SamplingConfig, TrainConfig
 from owi_core.corpora import CHARACTER_TEXTS, character_text, read_text_file
 from owi_core.errors import TextError
-from owi_core.events import Control, Event
+from owi_core.events import Control, Event, Number
 from owi_core.experiments._kit.params import note_of, setting
 from owi_core.experiments._kit.results import BaseResult, Verdict
 from owi_core.experiments._kit.session import (
@@ -82,15 +82,15 @@ class Result(BaseResult):
     text that was learned whole (memorised), floor_nats where it cannot be counted.
     """
 
-    epoch_loss_nats: list[float]
-    prefix_only_loss_nats: float
+    epoch_loss_nats: list[Number]
+    prefix_only_loss_nats: Number
     heldout_loss_nats: float | None
     floor_nats: float | None
     memorised: bool
     n_params: int
     sample: str
     steps: int
-    train_seconds: float
+    train_seconds: Number
     final_loss_nats: float | None
 
 

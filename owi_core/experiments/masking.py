@@ -16,7 +16,7 @@ from torch import Tensor
 from owi_core.config import MaskName, SamplingConfig
 from owi_core.corpora import CHARACTER_TEXTS
 from owi_core.errors import RunError, TextError
-from owi_core.events import Control, Event
+from owi_core.events import Control, Event, Number
 from owi_core.experiments import language
 from owi_core.experiments._kit.pair import Pair, Side, Sides, final_loss, run_pair
 from owi_core.experiments._kit.params import BaseParams, holds_typed_text, note_of, setting
@@ -72,19 +72,19 @@ class SideResult:
     floor_nats is None where it cannot be counted.  sentence: its tokens.
     """
 
-    train_loss_nats: float
-    evaluation_loss_nats: float
-    prefix_only_loss_nats: float
-    next_token_accuracy: float
+    train_loss_nats: Number
+    evaluation_loss_nats: Number
+    prefix_only_loss_nats: Number
+    next_token_accuracy: Number
     floor_nats: float | None
-    repeated_share: float
+    repeated_share: Number
     sample: str
-    leak_max: float
-    future_change_max: float
-    train_seconds: float
+    leak_max: Number
+    future_change_max: Number
+    train_seconds: Number
     sentence: list[str]
-    changes: list[list[float]]
-    gradients: list[list[float]]
+    changes: list[list[Number]]
+    gradients: list[list[Number]]
     checks: list[Check]
 
 

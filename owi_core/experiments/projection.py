@@ -15,7 +15,7 @@ import torch
 
 from owi_core.checkpoints import Bundle
 from owi_core.corpora import Sample
-from owi_core.events import Control, Event
+from owi_core.events import Control, Event, Number
 from owi_core.experiments import pronoun
 from owi_core.experiments._kit.pair import Pair, Side, Sides, run_pair
 from owi_core.experiments._kit.params import note_of, setting
@@ -47,9 +47,9 @@ class Params(pronoun.Params):
 class Answers:
     """How held-out sentences are answered; attention_on_antecedent: [layer][head]."""
 
-    accuracy_heldout: float
-    loss_heldout_nats: float
-    attention_on_antecedent: list[list[float]]
+    accuracy_heldout: Number
+    loss_heldout_nats: Number
+    attention_on_antecedent: list[list[Number]]
 
     @property
     def best_mass(self) -> float:
@@ -67,11 +67,11 @@ class SideResult(Answers):
 
     final_loss_nats: float | None
     n_params: int
-    train_seconds: float
-    head_effect: list[list[float]]
-    heads_together: list[float]
+    train_seconds: Number
+    head_effect: list[list[Number]]
+    heads_together: list[Number]
     sharing: list[Sharing]
-    accuracy_without_head: list[list[float]]
+    accuracy_without_head: list[list[Number]]
     without_layer: list[Answers]
 
 
@@ -83,10 +83,10 @@ class Result(BaseResult):
     """
 
     parts: ClassVar[str] = "sides"
-    sum_error_max: float
-    sum_error_relative_max: float
-    head_effect: list[list[float]]
-    heads_together: list[float]
+    sum_error_max: Number
+    sum_error_relative_max: Number
+    head_effect: list[list[Number]]
+    heads_together: list[Number]
     sharing: list[Sharing]
     sides: dict[str, SideResult]
     faults: dict[str, Answers]

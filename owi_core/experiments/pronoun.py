@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from owi_core.checkpoints import Bundle
 from owi_core.corpora import FAMILIES, PRONOUNS, Sample, pronoun_corpus
 from owi_core.errors import TextError
-from owi_core.events import Control, Event
+from owi_core.events import Control, Event, Number
 from owi_core.experiments._kit.params import note_of, setting
 from owi_core.experiments._kit.results import BaseResult, Verdict
 from owi_core.experiments._kit.session import (
@@ -87,13 +87,13 @@ class Params(TransformerParams):
 class Result(BaseResult):
     """Shares answered right of three kinds of sentences, and [layer][head] weight on the answer."""
 
-    accuracy_heldout: float
-    accuracy_heldout_structure: float
-    accuracy_unseen_words: float
-    attention_on_antecedent: list[list[float]]
+    accuracy_heldout: Number
+    accuracy_heldout_structure: Number
+    accuracy_unseen_words: Number
+    attention_on_antecedent: list[list[Number]]
     n_params: int
     steps: int
-    train_seconds: float
+    train_seconds: Number
     final_loss_nats: float | None
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from owi_core.checkpoints import Bundle
 from owi_core.corpora.relations import RELATIONS, RelationSample, relation_samples
 from owi_core.corpora.words import word_list
-from owi_core.events import Control, Event
+from owi_core.events import Control, Event, Number
 from owi_core.experiments._kit.params import note_of, setting
 from owi_core.experiments._kit.results import BaseResult, Verdict
 from owi_core.experiments._kit.session import (
@@ -68,14 +68,14 @@ class Result(BaseResult):
     carried: of each relation, how the heads share it.
     """
 
-    accuracy: dict[str, float]
-    knock_out_nats: list[list[float]]
-    accuracy_without: list[list[float]]
-    weight_on_meant: list[list[float]]
+    accuracy: dict[str, Number]
+    knock_out_nats: list[list[Number]]
+    accuracy_without: list[list[Number]]
+    weight_on_meant: list[list[Number]]
     carried: list[Carried]
     n_params: int
     steps: int
-    train_seconds: float
+    train_seconds: Number
     final_loss_nats: float | None
 
 

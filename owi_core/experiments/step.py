@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from owi_core.errors import SettingError
-from owi_core.events import Control, Event, Finished, Started
+from owi_core.events import Control, Event, Finished, Number, Started
 from owi_core.experiments._kit.params import MAX_SEED, BaseParams, recipe, setting
 from owi_core.experiments._kit.results import BaseResult, Verdict
 from owi_core.probes.step import DTYPES, MASKS, StepInputs, random_inputs, run_step
@@ -40,12 +40,12 @@ class Result(BaseResult):
     difference must not be 0.  shapes: of each intermediate array.
     """
 
-    row_sum_error: float
-    z_by_hand_error: float
-    sdpa_error: float
-    mha_error: float
-    permutation_error: float
-    permutation_difference_with_positions: float
+    row_sum_error: Number
+    z_by_hand_error: Number
+    sdpa_error: Number
+    mha_error: Number
+    permutation_error: Number
+    permutation_difference_with_positions: Number
     shapes: dict[str, list[int]]
 
     @property

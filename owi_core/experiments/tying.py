@@ -17,7 +17,7 @@ from torch import Tensor
 from owi_core.checkpoints import Bundle, from_bytes, to_bytes
 from owi_core.config import ModelConfig
 from owi_core.corpora import FAMILIES, Sample
-from owi_core.events import Control, Event
+from owi_core.events import Control, Event, Number
 from owi_core.experiments import pronoun
 from owi_core.experiments._kit.pair import Pair, Side, Sides, final_loss, run_pair
 from owi_core.experiments._kit.params import BaseParams, note_of, setting
@@ -76,15 +76,15 @@ class Params(BaseParams):
 
 
 Role = Literal["answer", "read", "absent"]
-GradientRow = tuple[str, Role, float, float]  # word, role, norm at the input, norm at the output
+GradientRow = tuple[str, Role, Number, Number]  # word, role, norm at the input, norm at the output
 
 
 @dataclass(frozen=True)
 class AsTrained:
     """Shares answered right before the rows of unseen words were drawn again."""
 
-    accuracy_heldout: float
-    accuracy_unseen_words: float
+    accuracy_heldout: Number
+    accuracy_unseen_words: Number
 
 
 @dataclass(frozen=True)
@@ -95,35 +95,35 @@ class Moved:
     together: mean cosine between the moves of two unseen rows; 1 = all in the same direction.
     """
 
-    unseen: float
-    known: float
-    together: float
+    unseen: Number
+    known: Number
+    together: Number
 
 
 @dataclass(frozen=True)
 class GradientNorms:
     """Norms of the tied matrix's gradient and of its two parts; relative_error of their sum."""
 
-    input: float
-    output: float
-    tied: float
-    relative_error: float
+    input: Number
+    output: Number
+    tied: Number
+    relative_error: Number
 
 
 @dataclass(frozen=True)
 class SideResult:
     """One model's part of the result; rows_moved: of "embedding" and "head"."""
 
-    accuracy_heldout: float
-    accuracy_heldout_structure: float
-    accuracy_unseen_words: float
+    accuracy_heldout: Number
+    accuracy_heldout_structure: Number
+    accuracy_unseen_words: Number
     as_trained: AsTrained
     rows_moved: dict[str, Moved]
-    attention_on_antecedent: list[list[float]]
-    attention_by_layer: list[float]
-    final_loss_nats: float
+    attention_on_antecedent: list[list[Number]]
+    attention_by_layer: list[Number]
+    final_loss_nats: Number
     n_params: int
-    train_seconds: float
+    train_seconds: Number
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Result(BaseResult):
     same_object: bool
     same_storage: bool
     same_object_loaded: bool
-    gradient_sum_error: float
+    gradient_sum_error: Number
     gradient_norms: dict[str, GradientNorms]
     gradient_rows: list[GradientRow]
     params_tied: int

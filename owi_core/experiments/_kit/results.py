@@ -1,7 +1,8 @@
 """What an experiment found: typed and frozen in Python, plain JSON on its way to a page.
 
 A run's last event carries `to_dict()`, because it crosses from the worker's process as a line of
-JSON; whoever shows it reads it back with `from_dict` and never handles keys.
+JSON; a page reads it back with `from_dict` and never handles keys.  Fields that are numbers are
+declared as `events.Number`: a number that is not finite is null in JSON.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import msgspec
 
 from owi_core.errors import RunError
+from owi_core.untrusted import MisfitError, checked
 
 T = TypeVar("T")
 Value = float | int | str | bool | None | list[str]
@@ -61,6 +63,6 @@ class BaseResult:
             inside = {name: part for name, part in values.items() if name not in known}
             values = {k: v for k, v in values.items() if k in known} | {cls.parts: inside}
         try:
-            return msgspec.convert(values, cls)
-        except msgspec.ValidationError as error:
-            raise RunError("event_unreadable", reason=str(error)) from error
+            return checked(values, cls)
+        except MisfitError as error:
+            raise RunError("event_unreadable", reason=error.where) from error

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from owi_core.events import Number
 from owi_core.experiments._kit.results import BaseResult
 from owi_core.probes.influence import InfluenceRecord
 
@@ -13,8 +14,8 @@ from owi_core.probes.influence import InfluenceRecord
 class MapNumbers:
     """What two maps of a model show; None where two sentences of unequal length are compared."""
 
-    influence_outside_window_max: float
-    influence_future_max: float
+    influence_outside_window_max: Number
+    influence_future_max: Number
     checks_passed: bool
     input_dependence: float | None
     last_row_dependence: float | None
@@ -33,8 +34,8 @@ class ModelResult:
     n_params: int | UnsetType = UNSET
     width: int | UnsetType = UNSET
     receptive_field: int | UnsetType | None = UNSET
-    influence_outside_window_max: float | UnsetType = UNSET
-    influence_future_max: float | UnsetType = UNSET
+    influence_outside_window_max: Number | UnsetType = UNSET
+    influence_future_max: Number | UnsetType = UNSET
     checks_passed: bool | UnsetType = UNSET
     input_dependence: float | UnsetType | None = UNSET
     last_row_dependence: float | UnsetType | None = UNSET
@@ -42,12 +43,12 @@ class ModelResult:
     maps_of: str | UnsetType = UNSET
     fresh: MapNumbers | UnsetType = UNSET
     trained: MapNumbers | UnsetType = UNSET
-    accuracy_by_distance: dict[str, float] | UnsetType = UNSET
+    accuracy_by_distance: dict[str, Number] | UnsetType = UNSET
     path_length: dict[str, int | None] | UnsetType = UNSET
-    train_seconds: float | UnsetType = UNSET
+    train_seconds: Number | UnsetType = UNSET
     final_loss_nats: float | UnsetType | None = UNSET
-    accuracy_by_data: dict[str, float] | UnsetType = UNSET
-    step_seconds_by_length: dict[str, float] | UnsetType = UNSET
+    accuracy_by_data: dict[str, Number] | UnsetType = UNSET
+    step_seconds_by_length: dict[str, Number] | UnsetType = UNSET
     slope: float | UnsetType | None = UNSET
     stopped: str | UnsetType | None = UNSET
     stopped_at: int | UnsetType | None = UNSET
@@ -69,7 +70,7 @@ class Result(BaseResult):
     part: str
     models: dict[str, ModelResult]
     maps: dict[str, dict[str, dict[str, Record]]] | UnsetType = UNSET
-    chance: float | UnsetType = UNSET
+    chance: Number | UnsetType = UNSET
     longest: int | UnsetType = UNSET
 
     def kinds(self, state: str) -> tuple[str, ...]:

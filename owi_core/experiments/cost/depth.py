@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from owi_core.events import Control, Diverged, Event, StepDone
+from owi_core.events import Control, Diverged, Event, Number, StepDone
 from owi_core.experiments import pronoun
 from owi_core.experiments._kit.results import Verdict
 from owi_core.experiments.cost.recall import Settings, of_all
@@ -33,9 +33,9 @@ USUAL = {
 class Size:
     """What a model of one size has learned; attention_by_layer: mean weight on the word meant."""
 
-    accuracy_heldout: float
-    loss_heldout_nats: float
-    attention_by_layer: list[float]
+    accuracy_heldout: Number
+    loss_heldout_nats: Number
+    attention_by_layer: list[Number]
     n_params: int
 
 

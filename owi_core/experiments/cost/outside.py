@@ -8,7 +8,7 @@ import torch
 
 from owi_core import masks
 from owi_core.corpora.recall import N_KEYS, RECALL_CHANCE, recall_samples
-from owi_core.events import Control, Event
+from owi_core.events import Control, Event, Number
 from owi_core.experiments._kit.results import Value, Verdict
 from owi_core.experiments.cost import recall
 from owi_core.experiments.cost.models import KernelTransformer, ranged
@@ -47,13 +47,13 @@ class Kind:
     outside_change_max: how far the answer moves when a word outside the reach is exchanged.
     """
 
-    accuracy_by_distance: dict[str, float]
+    accuracy_by_distance: dict[str, Number]
     linked_by_distance: list[bool]
-    accuracy_all: float
+    accuracy_all: Number
     accuracy_one_layer: float | None
     accuracy_relayed: float | None
     accuracy_outside: float | None
-    outside_change_max: float
+    outside_change_max: Number
     final_loss_nats: float | None
 
 
@@ -62,7 +62,7 @@ class Result(PartResult):
     """Every kind of range by name, and what the masks predict about them."""
 
     kinds: dict[str, Kind]
-    chance: float
+    chance: Number
     window: int
     n_layer: int
 

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from torch import Tensor
 
 from owi_core import masks, ranges
-from owi_core.events import Control
+from owi_core.events import Control, Number
 from owi_core.experiments._kit.results import Value, Verdict
 from owi_core.experiments.cost.unit import NO_TRAINING, Unit, look_up, quiet
 from owi_core.experiments.cost.unit import Result as PartResult
@@ -40,10 +40,10 @@ class Measured:
     """
 
     score_bytes: int
-    step_seconds: float | UnsetType = UNSET
+    step_seconds: Number | UnsetType = UNSET
     peak_bytes: int | UnsetType = UNSET
-    difference: float | UnsetType = UNSET
-    gradient_difference: float | UnsetType = UNSET
+    difference: Number | UnsetType = UNSET
+    gradient_difference: Number | UnsetType = UNSET
     stopped: str | UnsetType = UNSET
     needed_bytes: int | UnsetType = UNSET
 
@@ -59,9 +59,9 @@ class Measured:
 class WindowShare:
     """What the window takes, as a share of others; None where explicit attention was not run."""
 
-    time_of_full: float
+    time_of_full: Number
     memory_of_explicit: float | None
-    memory_of_full: float
+    memory_of_full: Number
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Result(PartResult):
 
     by_length: dict[str, dict[str, Measured]]
     window_share: dict[str, WindowShare]
-    difference_max: float
-    gradient_difference_max: float
+    difference_max: Number
+    gradient_difference_max: Number
 
 
 class Settings(Protocol):

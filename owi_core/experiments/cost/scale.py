@@ -14,7 +14,7 @@ from torch import Tensor
 from owi_core import masks
 from owi_core.attention import attention_pattern, attention_scores
 from owi_core.corpora.recall import recall_samples
-from owi_core.events import Control, Event
+from owi_core.events import Control, Event, Number
 from owi_core.experiments._kit.results import Value, Verdict
 from owi_core.experiments.cost import recall
 from owi_core.experiments.cost.recall import Settings, answers
@@ -41,19 +41,19 @@ SLOWER_NATS = 0.05
 class Rows:
     """Rows of fresh scores: their spread, their softmax, and the gradient that gets through it."""
 
-    std: float
-    entropy_nats: float
-    largest_weight: float
-    gradient_norm: float
-    gradient_norm_median: float
+    std: Number
+    entropy_nats: Number
+    largest_weight: Number
+    gradient_norm: Number
+    gradient_norm_median: Number
 
 
 @dataclass(frozen=True)
 class Trained:
     """A training: its loss at every step, and how often its model is right."""
 
-    losses: list[float]
-    accuracy: float
+    losses: list[Number]
+    accuracy: Number
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Result(PartResult):
 
     by_d_head: dict[str, dict[str, Rows]]
     d_head: int
-    uniform_entropy_nats: float
+    uniform_entropy_nats: Number
     scaled: Trained
     unscaled: Trained
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from owi_core.events import Control
+from owi_core.events import Control, Number
 from owi_core.experiments._kit.results import Value, Verdict
 from owi_core.experiments.cost.models import timed_models
 from owi_core.experiments.cost.unit import NO_TRAINING, Unit, look_up, quiet
@@ -36,15 +36,15 @@ class Timed:
     """Both sweeps of one model; stopped: the cap that ended a sweep, or None, and where it did."""
 
     n_params: int
-    step_seconds_by_length: dict[str, float]
+    step_seconds_by_length: dict[str, Number]
     slope: float | None
     stopped: str | None
     stopped_at: int | None
-    forward_seconds_by_length: dict[str, float]
+    forward_seconds_by_length: dict[str, Number]
     forward_slope: float | None
     forward_stopped: str | None
     forward_stopped_at: int | None
-    spent_seconds: float
+    spent_seconds: Number
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Result(PartResult):
 
     models: dict[str, Timed]
     score_bytes_by_length: dict[str, int]
-    spent_seconds: float
-    cap_seconds: float
+    spent_seconds: Number
+    cap_seconds: Number
     cap_mb: int
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from owi_core.config import ModelConfig, TrainConfig
+from owi_core.events import Number
 from owi_core.model import ModelOutput, Transformer
 from owi_core.probes.storage import tied_storage
 from owi_core.training import Dataset, Trainer, loss_nats
@@ -30,8 +31,8 @@ class Way:
 
     way: str
     same_object: bool
-    missing: float
-    drift: list[float]
+    missing: Number
+    drift: list[Number]
     loss_nats: float | None
     bias_max: float | None
     bias_unseen: float | None
