@@ -42,6 +42,7 @@ def sentence(error: OwiError) -> str:
         line = str(catalog["errors"][error.code]).format_map(error.values)
     except (OSError, KeyError, ValueError, TypeError):
         line = str(error)
+    # Catalog sentences are wrapped over lines; an error message is one line.
     return " ".join(line.split())
 
 
@@ -49,6 +50,7 @@ def _write_any_text() -> None:
     """Chinese into a pipe on Windows, half a surrogate pair out of a file name: both come out."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
+            # backslashreplace: what the terminal cannot show is written as an escape, not refused.
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
@@ -110,6 +112,7 @@ def _list(_: argparse.Namespace) -> int:
     for experiment in EXPERIMENTS.values():
         print(experiment.name)
         for p in parameters(experiment.params):
+            # Choices, or a range, or else the kind of value.
             allowed = ", ".join(p.choices) if p.choices else f"{p.low} … {p.high}"
             if not p.choices and p.low is None:
                 allowed = p.kind.__name__
@@ -128,8 +131,10 @@ def _run(parsed: argparse.Namespace) -> int:
     torch.set_num_threads(1)
     experiment = experiments.find(parsed.experiment)
     params = experiments.parse_params(experiment, _assignments(parsed.set))
+    # A folder that cannot be written must be reported before minutes of training.
     if parsed.save is not None:
         _make_folder(parsed.save)
+    # The exit code tells a script whether the model is usable; the events say why.
     diverged = False
     for event in experiment.run(params, parsed.save):
         print(to_json(event), flush=True)
@@ -173,6 +178,7 @@ def _generate(parsed: argparse.Namespace) -> int:
     sampling = SamplingConfig(**{name: getattr(parsed, name) for name in names})
     bundle = _bundle(parsed.model, parsed.prompt)
     prompt = bundle.tokenizer.encode(parsed.prompt)
+    # Complete before anything is printed: an error halfway must not leave half a JSON object.
     drawn = list(generate(bundle.model, prompt.ids, sampling, cache=not parsed.no_cache))
     told = ("id", "probability", "dropped", "u")
     tokens = [
@@ -205,12 +211,14 @@ def _bundle(name: str | None, *texts: str) -> "Bundle":
 
     if name is None:
         return checkpoints.shipped(gallery.model_for(*texts))
+    # A folder of that name wins over a shipped model.
     return checkpoints.load(Path(name)) if Path(name).is_dir() else checkpoints.shipped(name)
 
 
 def _assignments(pairs: Iterable[str]) -> dict[str, str]:
     values = {}
     for pair in pairs:
+        # Only the first "=" separates: a value may hold others.
         name, equals, value = pair.partition("=")
         if not equals:
             raise SettingError("command_line", message=f"--set {pair}: write NAME=VALUE")

@@ -94,6 +94,7 @@ def stored() -> dict[str, Values]:
 def store() -> dict[str, Values]:
     """Measure all pictures and write them down; return them."""
     found = {demo.name: measure(demo) for demo in DEMOS}
+    # One line a picture: a change of one shows as one line in the history.
     lines = [
         f"  {json.dumps(name)}: {json.dumps(picture, ensure_ascii=False)}"
         for name, picture in found.items()
@@ -125,6 +126,7 @@ def _masking(_: Demo) -> Values:
         a, b = (read(bundle, text) for text in (pair.a, pair.b))
         layer = a.record.n_layer - 1
         grids.append(_grid(a.record.pattern[layer].mean(0), a.record.mask))
+        # Two sentences that differ after the pronoun: under the causal mask its row must not.
         change = a.record.pattern[:, :, a.query] - b.record.pattern[:, :, b.query]
         told[name] = _rounded(np.abs(change).max())
     return {"grids": grids, "told": told | {"query": pair.query_a}}
@@ -160,6 +162,7 @@ def _tying(_: Demo) -> Values:
 def _feedback(_: Demo) -> Values:
     bundle = shipped("language")
     forecast = foresee(bundle.model, bundle.tokenizer.encode(PROMPT).ids, SamplingConfig())
+    # Stable, so that equal probabilities keep their order on every machine.
     ids = np.argsort(-forecast.before, kind="stable")[:N_LIKELY]
     first, second = (bundle.tokenizer.label(int(i)) for i in ids[:2])
     p = forecast.before[ids]
@@ -188,6 +191,7 @@ def _projection(_: Demo) -> Values:
 def _connections(_: Demo) -> Values:
     maps = maps_of_fresh_models(MapParams(part="maps"))["maps"]["fresh"]
     records = {kind: InfluenceRecord.from_dict(maps[kind]["a"]) for kind in CONNECTED}
+    # One scale for the three maps, so that the eye may compare them.
     highest = max(float(record.shares.max()) for record in records.values())
     grids = [_grid(record.shares / highest, record.reach) for record in records.values()]
     told = {kind: _rounded(record.shares[-1, 0]) for kind, record in records.items()}
@@ -197,6 +201,7 @@ def _connections(_: Demo) -> Values:
 def _cost(_: Demo) -> Values:
     reached = linked_by_kind(("window",), REACH_TOKENS, LAYERS, Reach(REACH_SIZE))[0]
     shares = [fraction_linked(layer) for layer in reached]
+    # Future keys are drawn as empty cells, not as "not linked".
     past = np.tri(REACH_TOKENS, dtype=bool)
     told = {"size": REACH_SIZE, "layers": LAYERS}
     told |= {"one": _rounded(shares[0]), "last": _rounded(shares[-1])}

@@ -129,6 +129,7 @@ def ready_pair(name: str) -> ReadyPair | None:
 
 def model_for(*texts: str) -> str:
     """Return the shipped model whose family knows the structure of all texts, or the default."""
+    # The order matters: a text that two families know is read by the first.
     for family in FAMILIES:
         if all(_knows(family, text) for text in texts):
             return MODEL_OF[family]
@@ -141,6 +142,7 @@ def _knows(family: str, text: str) -> bool:
     tokenizer = _tokenizer(LANGUAGE_OF[family])
     try:
         labels = tokenizer.encode(text).labels
+    # A text that no tokenizer takes still gets an answer: the default model says what is wrong.
     except TextError:
         return False
     return parse(labels, [tokenizer.class_of(label) for label in labels], family) is not None

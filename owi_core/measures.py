@@ -65,6 +65,7 @@ def _looks_at(values: Values, models: Models) -> Measured:
     reading = _reading(values, models)
     layer = _layer(values, reading)
     row = reading.record.row(reading.query, layer)
+    # Of a tie the first: argmax is stable, so a lesson says the same on every machine.
     top = int(row.argmax())
     told = {"query": reading.labels[reading.query], "layer": layer + 1}
     return Measured(reading.labels[top], float(row[top]), told)
@@ -81,10 +82,12 @@ def _cut(values: Values, models: Models) -> Measured:
     """What the answer's log-probability does when one edge is cut in all heads of its layer."""
     reading = _reading(values, models)
     layer, key = _layer(values, reading), str(values["word"])
+    # The last occurrence, and never the query itself: cutting that edge is another question.
     places = [i for i, label in enumerate(reading.labels) if label == key and i != reading.query]
     cut = reading.cut(Edge(layer, reading.query, places[-1])) if places else None
     if cut is None:
         raise SettingError("measure_no_edge", word=key, words=list(reading.labels))
+    # The change is in log p, so the new probability is the old one times its exponential.
     after = reading.answer.probability * math.exp(cut.change_nats)
     told = {"query": reading.labels[reading.query], "key": key, "answer": reading.answer.word}
     chances = {"before": reading.answer.probability, "after": after}
@@ -95,6 +98,7 @@ def _rows(values: Values, models: Models) -> Measured:
     """Whether a second sentence gives the query another row, in any layer or head."""
     first = _reading(values, models)
     other = _reading({**values, "text": values["other"]}, models)
+    # None where the sentences have different lengths and no key of one matches the other's.
     gap = row_gap(first, other)
     if gap is None:
         raise SettingError("measure_unequal", text=values["text"], other=values["other"])
@@ -128,6 +132,7 @@ def _saved(values: Values, models: Models) -> Measured:
     one, two = counted(models(values["model"]).model)
     share = (two - one) / two
     bounds = {"under_tenth": 0.1, "under_quarter": 0.25, "under_half": 0.5}
+    # In rising order: the first bound that the share lies under.
     outcome = next((name for name, top in bounds.items() if share < top), "over_half")
     return Measured(outcome, share, {"one": one, "two": two})
 
@@ -141,9 +146,11 @@ def _touch(values: Values, models: Models) -> Measured:
     _refuse("head", head, ("shared", "own"))
     reading, word = _reading(values, models), str(values["word"])
     encoding = reading.bundle.tokenizer.encode(word)
+    # One row of the embedding is written, so the word must be one token.
     if len(encoding.ids) != 1 or encoding.unknown:
         raise SettingError("measure_no_word", word=word)
     ids, word_id = reading.encoding.ids, encoding.ids[0]
+    # The cell that moves the logit most: a random one might move it by nothing visible.
     edit = strongest_edit(reading.bundle.model, ids, reading.query, word_id)
     seen = touch(reading.bundle, ids, reading.query, [edit], edit.cell)
     moved = (seen.tied if head == "shared" else seen.untied).logit - seen.before.logit
@@ -157,6 +164,7 @@ def _reaches(values: Values, _models: Models) -> Measured:
     model = _fresh(values["kind"])
     (ids,) = ids_of([words])
     changed = ids.clone()
+    # An id that no sentence of this length reaches: the word is new to the whole text.
     changed[0] = MAP_VOCABULARY - 1  # a word that stands nowhere else
     moved = float((model(ids[None]).logits[0, -1] - model(changed[None]).logits[0, -1]).abs().max())
     told = {"kind": NAMES[values["kind"]], "first": words[0], "last": words[-1], "n": len(words)}

@@ -61,19 +61,23 @@ def with_mistake(reading: Reading, fault: str) -> Altered:
 def head_effects(reading: Reading) -> HeadEffects:
     """Return what each head, and each layer of heads, is worth to the answer of this sentence."""
     model = reading.bundle.model
+    # Once: it is the same for every head.
     before = _log_p(reading, model)
     layers = range(model.config.n_layer)
 
     def change(heads: Collection[Head]) -> float:
         return _log_p(reading, without_heads(model, heads)) - before
 
+    # One forward pass for each head of each layer.
     singles = [[change([head]) for head in layer_heads(model, i)] for i in layers]
+    # All heads of a layer at once: redundant heads cost nothing one by one and much together.
     together = [change(layer_heads(model, i)) for i in layers]
     return HeadEffects(np.array(singles), np.array(together))
 
 
 def _altered(reading: Reading, model: Transformer) -> Altered:
     bundle = dataclasses.replace(reading.bundle, model=model)
+    # Read again from the text: the altered copy may answer with another word.
     after = read(bundle, reading.encoding.text, reading.query)
     return Altered(reading, after, _log_p(reading, reading.bundle.model), _log_p(reading, model))
 

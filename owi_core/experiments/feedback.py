@@ -141,11 +141,13 @@ def run(
     yield Started(NAME, values, recipe(NAME, params), params.rounds, model.n_params)
     rounds: list[Times] = []
     for number in range(1, params.rounds + 1):
+        # A request is looked at between rounds only: an unfinished measurement is worthless.
         rounds.append(time_both(model, params))
         yield Evaluated(number, _live(rounds, params))
         if control.request != "run":
             yield early_end(number, folder, control)
             return
+    # Trained after the timing, so that it cannot disturb it.
     unfinished = train_unfinished(params)
     if folder is not None:
         checkpoints.save(unfinished, folder)
@@ -159,6 +161,7 @@ def run(
 
 def lengths(longest: int) -> list[int]:
     """Return 16, 32, 64 … and the longest."""
+    # Ten doublings reach 16 · 2⁹ = 8192, more than `longest` may be.
     doubled = [n for n in (FIRST_LENGTH * 2**i for i in range(10)) if n < longest]
     return [*doubled, longest]
 
@@ -170,6 +173,7 @@ def timed_model(params: Params) -> Transformer:
         n_layer=params.n_layer,
         d_model=params.d_model,
         d_mlp=2 * params.d_model,
+        # No position is dropped, so that both ways compute the same.
         block_size=params.longest + N_PROMPT,
     )
     return Transformer(config, torch.Generator().manual_seed(params.seed)).eval()
@@ -177,12 +181,14 @@ def timed_model(params: Params) -> Transformer:
 
 def time_both(model: Transformer, params: Params) -> Times:
     """Write the longest text both ways, one after the other."""
+    # In turn within one round: a machine that slows down meanwhile slows both ways.
     return Times(*(_seconds(model, params, cache=cache) for cache in (False, True)))
 
 
 def _seconds(model: Transformer, params: Params, *, cache: bool) -> list[float]:
     wanted, seconds = set(lengths(params.longest)), []
     config = SamplingConfig(max_new_tokens=params.longest, seed=params.seed)
+    # CPU time: other processes on the machine do not count.
     start = time.process_time()
     for written, _ in enumerate(generate(model, range(N_PROMPT), config, cache=cache), 1):
         if written in wanted:
@@ -206,6 +212,7 @@ def _medians(rounds: Sequence[Times]) -> Times:
 
 def timing(rounds: Sequence[Times], model: Transformer, params: Params) -> Timing:
     """Return the medians over rounds in CPU seconds, and what a cache of this model holds."""
+    # Medians: one round in which the machine was busy must not move a point.
     full, cached = _medians(rounds)
     c = model.config
     return Timing(
@@ -223,10 +230,12 @@ def agreement(timed: Transformer, params: Params) -> Agreed:
     """Return how far the two ways lie apart: within the block, past it, and without a mask."""
     bundle = checkpoints.shipped(MODEL)
     model, block = bundle.model, bundle.model.config.block_size
+    # Twice the block: in the second half a cache is past what the model was trained for.
     ids = bundle.tokenizer.encode(character_text("zh")).ids[: 2 * block]
     reference = recomputed_logits(model, ids)
     apart = relative_difference(cached_logits(model, ids), reference)
     rng = torch.Generator().manual_seed(params.seed)
+    # Any text will do for the drawn model: it has learned nothing.
     drawn = torch.randint(timed.config.vocab_size, (timed.config.block_size,), generator=rng)
     fresh = relative_difference(
         cached_logits(timed, drawn.tolist()), recomputed_logits(timed, drawn.tolist())
@@ -248,6 +257,7 @@ def agreement(timed: Transformer, params: Params) -> Agreed:
 def same_text(bundle: Bundle, params: Params) -> bool:
     """Return whether both ways write the same, past the block too, at every temperature."""
     prompt = bundle.tokenizer.encode(character_text("zh")).ids[:N_PROMPT]
+    # A few tokens past the block, where a cache that is not rebuilt would go wrong.
     n = bundle.model.config.block_size + 8
     for temperature in TEMPERATURES:
         config = SamplingConfig(temperature=temperature, max_new_tokens=n, seed=params.seed)
@@ -255,6 +265,7 @@ def same_text(bundle: Bundle, params: Params) -> bool:
             [d.id for d in generate(bundle.model, prompt, config, cache=cache)]
             for cache in (False, True)
         ]
+        # Equal logits to 1e-5 may still draw another token at a border; the texts decide.
         if texts[0] != texts[1]:
             return False
     return True
@@ -297,7 +308,10 @@ def _written(bundle: Bundle, temperature: float, params: Params) -> Written:
     texts = []
     for seed in range(params.seed, params.seed + N_SEEDS):
         config = SamplingConfig(
-            temperature=temperature, max_new_tokens=params.n_written, seed=seed % 2**31
+            # Seeds of a run that starts at the largest seed wrap around.
+            temperature=temperature,
+            max_new_tokens=params.n_written,
+            seed=seed % 2**31,
         )
         texts.append([d.id for d in generate(bundle.model, prompt, config, cache=True)])
     repeated = statistics.mean(repeated_share(text) for text in texts)

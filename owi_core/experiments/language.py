@@ -70,7 +70,9 @@ class Params(TransformerParams):
     prompt: str = setting("", "what the sample continues; empty = the text's beginning", typed=True)
 
     def usual(self) -> dict[str, Any]:
+        # `steps` and `epochs` exclude each other, and both presets set the other to 0.
         by_epochs = {"steps": 0} if self.epochs else {}  # who asks for passes means passes
+        # The right side wins: a request for epochs overrides the steps of the preset.
         return PRESETS[self.preset] | by_epochs
 
 
@@ -139,10 +141,13 @@ def prepare(params: Params) -> Prepared:
             "text_too_short", characters=n, least=MIN_CHARACTERS, under=MIN_CHARACTERS - n
         )
     assert params.window is not None  # filled in by the preset
+    # The window and its target, which is shifted by one, must fit into the text.
     window = min(params.window, n - 2)
     ids = torch.tensor(encoding.ids)
+    # A short text has no part to spare: it is learned whole, and said to be memorised.
     n_heldout = n // 10 if n >= HELDOUT_FROM else 0
     data = windows(ids[: n - n_heldout], window)
+    # One character of overlap: it is the context of the first held-out target.
     heldout = windows(ids[n - n_heldout - 1 :], window) if n_heldout > window + 1 else None
     config = params.model_config(tokenizer.vocab_size, BLOCK_SIZE)
     model = Transformer(config, torch.Generator().manual_seed(params.seed))
@@ -165,6 +170,7 @@ def prepare(params: Params) -> Prepared:
 def head(encoding: Encoding, n: int) -> Encoding:
     """Return the first `n` characters; encoding them anew would refuse a text that begins blank."""
     text = "".join(encoding.labels[:n])
+    # Cut, not encoded again: `encode` refuses a text that begins with blanks only.
     return Encoding(text, encoding.ids[:n], encoding.labels[:n], encoding.spans[:n], unknown=())
 
 
@@ -215,6 +221,7 @@ def verdict(result: Result) -> Verdict:
     """Return what may be said: learned (near the floor), leaking (below it by peeking), or not."""
     honest, floor = result.prefix_only_loss_nats, result.floor_nats or 0.0
     seen = result.final_loss_nats or 0.0
+    # A training loss far below the loss on prefixes alone means that the model looks ahead.
     if honest > 1.0 and seen < honest / 4:
         code = "looks_ahead"
     else:
@@ -228,6 +235,7 @@ def _heldout_loss(prepared: Prepared) -> float | None:
     if prepared.heldout is None:
         return None
     prepared.bundle.model.eval()
+    # Windows spread over the whole held-out part, at most 64 of them.
     rows = torch.linspace(0, len(prepared.heldout) - 1, min(64, len(prepared.heldout))).long()
     return float(loss_nats(prepared.bundle.model, prepared.heldout.take(rows)))
 

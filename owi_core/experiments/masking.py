@@ -134,6 +134,7 @@ def prepare(params: Params) -> Prepared:
     first = language.prepare(_language_params(params, "causal"))
     tokenizer = first.bundle.tokenizer
     assert isinstance(tokenizer, CharTokenizer)
+    # With one character every prediction is right, with any mask.
     if tokenizer.vocab_size < 2:
         raise TextError("vocabulary_of_one")
     sentence = _sentence(params, tokenizer, first)
@@ -145,6 +146,7 @@ def measure(side: Side, prepared: Prepared, params: Params) -> SideResult:
     """Return one model's part of the result."""
     model, data = side.bundle.model, side.trainer.data
     honest = prefix_only(model, data)
+    # One sentence for both models, so that their matrices can be compared cell by cell.
     ids = torch.tensor(prepared.sentence.ids)
     changes, drawn = change_matrix(model, ids), sample(side, prepared, params)
     return SideResult(
@@ -174,6 +176,7 @@ class Drawn(NamedTuple):
 
 def sample(side: Side, prepared: Prepared, params: Params) -> Drawn:
     """Return what the model writes after the prompt, by the same draws for both models."""
+    # A low temperature shows what was learned; the same seed draws the same for both.
     config = SamplingConfig(temperature=0.5, max_new_tokens=language.N_SAMPLE, seed=params.seed)
     ids = tuple(d.id for d in generate(side.bundle.model, prepared.prompt.ids, config))
     return Drawn(prepared.prompt.text + side.bundle.tokenizer.decode(ids), ids)
@@ -181,6 +184,7 @@ def sample(side: Side, prepared: Prepared, params: Params) -> Drawn:
 
 def repeated_share(ids: tuple[int, ...]) -> float:
     """Return the share of tokens that are the same as the one just before."""
+    # A model that never learned to write without seeing the next letter repeats one letter.
     same = sum(a == b for a, b in itertools.pairwise(ids))
     return same / max(len(ids) - 1, 1)
 
@@ -188,7 +192,9 @@ def repeated_share(ids: tuple[int, ...]) -> float:
 def verdict(result: Result, floor: float | None) -> Verdict:
     """Return what may be said: the other model peeks, is the better one, or neither has learned."""
     causal, other = result.sides.values()
+    # Both are measured on prefixes alone, where peeking is impossible: the honest comparison.
     gap = other.prefix_only_loss_nats - causal.prefix_only_loss_nats
+    # Below the floor no honest model can go: the text itself is that uncertain.
     below = floor is not None and other.evaluation_loss_nats < floor
     if causal.prefix_only_loss_nats > 1.0 and gap < 1.0:
         code = "not_learned_yet"
@@ -211,9 +217,11 @@ def verdict(result: Result, floor: float | None) -> Verdict:
 def _honest_live(prepared: Prepared) -> dict[str, float]:
     metrics = {}
     for name, bundle, trainer in prepared.sides:
+        # Eight windows suffice for a curve.
         honest = prefix_only(bundle.model, trainer.data, N_LIVE_WINDOWS)
         metrics[f"{name}.prefix_only_loss_nats"] = honest.loss_nats
         metrics[f"{name}.next_token_accuracy"] = honest.accuracy
+        # Measuring switches dropout off; the next step trains again.
         bundle.model.train()
     if prepared.floor_nats is not None:
         metrics["floor_nats"] = prepared.floor_nats
@@ -221,6 +229,7 @@ def _honest_live(prepared: Prepared) -> dict[str, float]:
 
 
 def _language_params(params: Params, mask: str) -> language.Params:
+    # Everything that both labs call by the same name; the rest is set below.
     shared = ("text", "own_text", "seed", "steps", "window", "batch_size", "lr", "n_layer")
     values = {name: getattr(params, name) for name in shared}
     # Positions stand out from small embeddings, so what stands where is seen from the first step:
@@ -242,6 +251,7 @@ def _language_params(params: Params, mask: str) -> language.Params:
 def _side(name: str, params: Params, first: language.Prepared) -> Side:
     """Draw one of the models; both from the same seed, for the same data."""
     data = first.trainer.data
+    # A wrong mask is made inside a causal model: the mistake is in the module, not in the config.
     mask: MaskName = "bidirectional" if name == NONE else "causal"
     # No position that was never trained: past its window a model drops the oldest characters.
     config = dataclasses.replace(first.bundle.model.config, mask=mask, block_size=data.ids.shape[1])
@@ -268,6 +278,7 @@ def _sentence(params: Params, tokenizer: CharTokenizer, first: language.Prepared
         )
     encoding = tokenizer.encode(params.sentence)
     n = len(encoding.ids)
+    # Each token of the sentence costs a forward pass in each model.
     limit = min(masks.MAX_PROBED, first.trainer.data.ids.shape[1])
     if n > limit:
         raise TextError("text_over_block", tokens=n, block_size=limit, over=n - limit)
@@ -278,4 +289,5 @@ def _sentence(params: Params, tokenizer: CharTokenizer, first: language.Prepared
 
 def _rounded(matrix: Tensor) -> list[list[float]]:
     """Return four significant digits; an exact 0 stays one and nothing else becomes one."""
+    # Rounded in decimal: rounding to four places would turn a leak of 1e-6 into "no leak".
     return [[float(f"{value:.4g}") for value in row] for row in matrix.tolist()]

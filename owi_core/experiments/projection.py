@@ -128,15 +128,18 @@ def prepare(params: Params) -> Prepared:
     note = note_of(NAME, params, private=bool(params.watch))
     bundle = dataclasses.replace(first.bundle, note=note)
     model = _other_model(params, bundle.model)
+    # The same data object and settings: batches are drawn from the seed in them.
     trainer = Trainer(model, first.trainer.data, first.trainer.config)
     other = dataclasses.replace(bundle, model=model)
     sides = Side(WITH, bundle, first.trainer), Side(params.against, other, trainer)
+    # As many as the pronoun lab measures while it trains: each is read once for every head.
     return Prepared(sides, first.tests["heldout"][:N_MEASURED])
 
 
 def measure(sides: Sides, samples: Sequence[Sample]) -> Result:
     """Return the result of a finished run."""
     right, other = (_measure_side(side, samples) for side in sides)
+    # Both models: the equality holds with and without W_O.
     errors = [error for side in sides for error in _sum_errors(side.bundle, samples)]
     return Result(
         sum_error_max=max(error.absolute for error in errors),
@@ -166,6 +169,7 @@ def verdict(result: Result) -> Verdict:
     learned = right.accuracy_heldout >= GOOD_ACCURACY
     other_learned = other.accuracy_heldout >= GOOD_ACCURACY
     if learned and other_learned:
+        # Compared with the other model, not with 1: the seed decides how direct both are.
         less_direct = other.best_mass < right.best_mass - LESS_DIRECT
         code = "both_learn_less_direct" if less_direct else "both_learn"
     elif learned:
@@ -179,6 +183,7 @@ def _other_model(params: Params, right: Transformer) -> Transformer:
     rng = torch.Generator().manual_seed(params.seed)
     if params.against != WITHOUT:
         return residual.make(right.config, rng, params.against)
+    # Without W_O the heads are concatenated into the residual stream as they are.
     return Transformer(dataclasses.replace(right.config, output_projection=False), rng)
 
 
@@ -191,6 +196,7 @@ def _measure_side(side: Side, samples: Sequence[Sample]) -> SideResult:
         cut = dataclasses.replace(bundle, model=without_heads(model, heads))
         return measure_samples(cut, samples)
 
+    # Every head alone, and below all heads of a layer: redundancy shows only in the second.
     singles = [[without([head]) for head in layer_heads(model, i)] for i in layers]
     cut_layers = [without(layer_heads(model, i)) for i in layers]
     effects = np.array([[whole.loss_nats - m.loss_nats for m in layer] for layer in singles])
@@ -221,6 +227,7 @@ def _answers(measured: pronoun.Measured) -> Answers:
 
 def _sum_errors(bundle: Bundle, samples: Sequence[Sample]) -> list[SumError]:
     assert isinstance(bundle.tokenizer, WordTokenizer)
+    # Words, not text: cutting the text again might join two of them.
     encodings = [bundle.tokenizer.encode_words(s.words) for s in samples[:N_SUMMED]]
     return [error for e in encodings for error in sum_errors(bundle.model, e.ids)]
 

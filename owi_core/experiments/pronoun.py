@@ -118,9 +118,11 @@ def run(
     """
     prepared = prepare(params)
     bundle, trainer, watched, tests = prepared
+    # Enough for a curve; all of them are measured once, at the end.
     few = tests["heldout"][:N_MEASURED]
 
     def at_the_end() -> Result:
+        # Words that no sentence showed are measured below, so their rows are redrawn first.
         redraw_spare_rows(bundle, params.seed)
         return measure(prepared)
 
@@ -157,6 +159,7 @@ def encode_samples(
     With loss_on "all" every word is asked for the next one, and the pronoun for its answer.
     """
     encodings = [tokenizer.encode_words(sample.words) for sample in samples]
+    # Padded to the longest of all samples: every batch then has one shape.
     T = max(len(encoding.ids) for encoding in encodings)
     ids = torch.zeros(len(samples), T, dtype=torch.long)  # 0 is PAD
     for row, encoding in zip(ids, encodings, strict=True):
@@ -164,10 +167,12 @@ def encode_samples(
     lengths = torch.tensor([len(encoding.ids) for encoding in encodings])
     read_at = torch.tensor([sample.position for sample in samples])
     meant = torch.tensor([sample.antecedent for sample in samples])
+    # The target at the pronoun is not the next word but the word that the pronoun means.
     answers = ids.gather(1, meant[:, None])  # (N, 1)
     if loss_on == "answer":
         return Dataset(ids, answers, lengths, read_at)
     targets = torch.full_like(ids, IGNORED)
+    # The next word is the target, except where it is padding.
     targets[:, :-1] = torch.where(ids[:, 1:] == 0, IGNORED, ids[:, 1:])
     return Dataset(ids, targets.scatter(1, read_at[:, None], answers), lengths)
 
@@ -188,6 +193,7 @@ def measure_samples(bundle: Bundle, samples: Sequence[Sample]) -> Measured:
     right, loss, mass = 0, 0.0, np.zeros((model.config.n_layer, model.config.n_head))
     meant = torch.tensor([sample.antecedent for sample in samples])
     data = encode_samples(samples, tokenizer)
+    # In parts: all patterns of thousands of sentences at once would take too much memory.
     size = 128
     for start, part in zip(range(0, len(samples), size), data.parts(size), strict=True):
         keys = meant[start : start + size]
@@ -196,6 +202,7 @@ def measure_samples(bundle: Bundle, samples: Sequence[Sample]) -> Measured:
         assert part.read_at is not None
         right += int((out.logits[:, 0].argmax(-1) == part.targets[:, 0]).sum())
         loss += float(F.cross_entropy(out.logits[:, 0], part.targets[:, 0], reduction="sum"))
+        # Advanced indices with a slice between them put the sentence axis first.
         rows = out.pattern[:, torch.arange(len(keys)), :, part.read_at, keys]  # (B, L, H)
         mass += rows.sum(0).double().numpy()
     return Measured(right / len(samples), mass / len(samples), loss / len(samples))
@@ -217,11 +224,13 @@ def measure(prepared: Prepared) -> Result:
 def verdict(result: Result) -> Verdict:
     """Return what may be said of a result: right by the direct link, by a detour, or not right."""
     mass = np.array(result.attention_on_antecedent).mean(axis=1)  # (L,)
+    # Which layer looks is not fixed beforehand: a model may use the first one and copy.
     layer = int(mass.argmax())
     accuracy = result.accuracy_heldout
     if accuracy < GOOD_ACCURACY:
         code = "not_learned"
     else:
+        # Right answers alone do not show that the row looks at the word meant.
         code = "learned_direct" if mass[layer] >= GOOD_MASS else "learned_by_detour"
     values = {"accuracy": accuracy, "layer": layer + 1, "mass": round(float(mass[layer]), 4)}
     return Verdict(code, accuracy >= GOOD_ACCURACY, values)
@@ -255,5 +264,6 @@ def redraw_spare_rows(bundle: Bundle, seed: int) -> None:
     Source of the push: the softmax's denominator lowers every word that is not the target.
     """
     rows = bundle.model.embedding.weight[bundle.tokenizer.spare_ids.start :]  # type: ignore[union-attr]
+    # Another seed than the weights: the same one would draw the same numbers again.
     rng = torch.Generator().manual_seed(seed + 1)
     rows.normal_(0.0, bundle.model.config.embedding_std, generator=rng)

@@ -147,6 +147,7 @@ def measure(bundle: Bundle, samples: Sequence[RelationSample]) -> Measured:
     data = encode(samples, bundle.tokenizer)
     logits = bundle.model.eval()(data.ids, lengths=data.lengths).logits  # (N, T, V)
     asked = torch.tensor([sample.asked for sample in samples])  # (N, R)
+    # (N, 1) beside (N, R): three positions are read from each sentence.
     rows = torch.arange(len(samples))[:, None]
     log_p = logits[rows, asked].log_softmax(dim=-1)  # (N, R, V)
     answers = data.targets.gather(1, asked)
@@ -171,6 +172,7 @@ def looks(bundle: Bundle, samples: Sequence[RelationSample]) -> NDArray[np.float
 
 def without_head(bundle: Bundle, head: int) -> Bundle:
     """Return a copy of the model in which a head writes nothing into the residual stream."""
+    # Heads are counted through all layers: number 5 of 4 heads a layer is (1, 1).
     cut = without_heads(bundle.model, [divmod(head, bundle.model.config.n_head)])
     return Bundle(cut, bundle.tokenizer, bundle.note)
 
@@ -179,7 +181,9 @@ def knock_out_table(bundle: Bundle, samples: Sequence[RelationSample]) -> dict[s
     """Return the fields of Result that heads are knocked out for."""
     whole = measure(bundle, samples)
     n_heads = bundle.model.config.n_layer * bundle.model.config.n_head
+    # A knocked-out head shows what it does; its weights (`looks`) only where it looks.
     cut = [measure(without_head(bundle, h), samples) for h in range(n_heads)]
+    # Negative = needed: log p of the answer falls without the head.
     changes = np.stack([c.log_p - whole.log_p for c in cut], axis=1)  # (R, H)
     return {
         "accuracy": dict(zip(RELATIONS, whole.accuracy.round(4).tolist(), strict=True)),
@@ -201,6 +205,7 @@ def carried(changes: NDArray[np.float64]) -> Carried:
 def verdict(result: Result) -> Verdict:
     """Say whether all relations were learned, and whether heads divided them among themselves."""
     worst = min(result.accuracy.values())
+    # "Divided" asks for different heads as well as for one head each.
     heads = [int(np.argmin(row)) for row in result.knock_out_nats]
     alone = all(how == "alone" for how in result.carried)
     if worst < GOOD_ACCURACY:

@@ -68,6 +68,7 @@ def run(
 ) -> Iterator[Event]:
     """Compute the step and its errors against every other way; there is nothing to train."""
     values = asdict(params)
+    # Drawn before Started: a wrong setting is refused before a run is announced.
     inputs = drawn(params)
     yield Started(NAME, values, recipe(NAME, params), 0, 4 * params.d_model**2)
     result = measure(inputs)
@@ -86,8 +87,10 @@ def measure(inputs: StepInputs) -> Result:
     Loops, kernel and module are compared for every number of heads that divides d_model.
     """
     T, d = inputs.x.shape
+    # All divisors, not the chosen one alone: reshaping mistakes cancel out for one head.
     heads = [n for n in range(1, d + 1) if d % n == 0]
     errors = [asdict(agreement(run_step(replace(inputs, n_head=n)))) for n in heads]
+    # Reversed order moves every token, and is the same on every machine.
     order = shuffled(inputs, range(T - 1, -1, -1))
     shapes = {name: list(shape) for name, shape in run_step(inputs).shapes.items()}
     return Result(

@@ -186,6 +186,7 @@ def prepare(params: Params) -> Prepared:
     Both begin with the same embedding and blocks; an untied head is drawn for itself.
     """
     names = SIDES[params.question]
+    # Prepared twice from one seed: same sentences, same batches, same first numbers.
     made = [pronoun.prepare(_pronoun_params(params, name)) for name in names]
     note = note_of(NAME, params, private=False)
     first, other = (
@@ -203,9 +204,11 @@ def measure(prepared: Prepared, params: Params) -> Result:
     first = prepared.sides[0]
     model, config = first.bundle.model, first.bundle.model.config
     # What training has done to the rows is measured before they are redrawn.
+    # The model as it was is drawn again from the seed rather than kept in memory.
     gradients = {"start": _gradient(prepared, _drawn(config, params)), "end": _gradient(prepared)}
     sides = {side.name: _part(side, prepared, params) for side in prepared.sides}
     shared = tied_storage(model)
+    # A file holds the shared matrix once; loading must tie it again, not make a copy.
     loaded = tied_storage(from_bytes(to_bytes(first.bundle)).model)
     one, two = counted(model)
     return Result(
@@ -242,6 +245,7 @@ def verdict(result: Result) -> Verdict:
 def _judge_tying(tied: SideResult, untied: SideResult) -> str:
     if max(tied.accuracy_heldout, untied.accuracy_heldout) < GOOD:
         return "not_learned"
+    # Names of unseen words are worth nothing to a model that answers worse otherwise.
     if tied.accuracy_heldout < untied.accuracy_heldout - SAME:
         return "tying_hurts"
     named, unnamed = tied.accuracy_unseen_words, untied.accuracy_unseen_words
@@ -273,6 +277,7 @@ def _part(side: Side, prepared: Prepared, params: Params) -> SideResult:
             for name in ("heldout", "unseen_words")
         )
     )
+    # Before the rows are redrawn: afterwards the training's push is gone.
     moved = _moved(bundle.model, prepared, params)
     _redraw_unseen_rows(bundle, prepared, params)
     measured = {name: pronoun.measure_samples(bundle, samples) for name, samples in tests.items()}
@@ -295,6 +300,7 @@ def _redraw_unseen_rows(bundle: Bundle, prepared: Prepared, params: Params) -> N
     """Give the words never seen fresh rows, in a head of its own too: nobody shall be pushed."""
     pronoun.redraw_spare_rows(bundle, params.seed)
     head = bundle.model.lm_head.weight
+    # The tied head is the same tensor, whose rows were redrawn one line above.
     if head is not bundle.model.embedding.weight:
         rng = torch.Generator().manual_seed(params.seed + 2)
         head[prepared.unseen.start :].normal_(0.0, bundle.model.config.init_std, generator=rng)
@@ -304,10 +310,12 @@ def _redraw_unseen_rows(bundle: Bundle, prepared: Prepared, params: Params) -> N
 def _moved(model: Transformer, prepared: Prepared, params: Params) -> dict[str, Moved]:
     """Return how far training has moved the rows of both matrices."""
     start = _drawn(model.config, params)
+    # Answers get gradient at the output; words that are only read get it at the input alone.
     known = torch.unique(prepared.sides[0].trainer.data.targets)
     found = {}
     for name in ("embedding", "head"):
         now, then = _matrix(model, name), _matrix(start, name)
+        # In lengths of a first row: absolute distances of two models with other scales say nothing.
         moves = (now - then) / then.norm(dim=1).mean()  # (V, d)
         unseen = moves[prepared.unseen.start :]
         found[name] = Moved(
@@ -321,6 +329,7 @@ def _moved(model: Transformer, prepared: Prepared, params: Params) -> dict[str, 
 def _together(moves: Tensor) -> float:
     """Return the mean cosine between two different rows; 0 where nothing moved."""
     n = len(moves)
+    # Σᵢⱼ uᵢ·uⱼ = ‖Σ uᵢ‖², so no V × V matrix is needed; the diagonal is taken off again.
     unit = torch.nn.functional.normalize(moves, dim=1)
     return float((unit.sum(0).square().sum() - unit.square().sum()) / (n * (n - 1)))
 
@@ -336,6 +345,7 @@ def _drawn(config: ModelConfig, params: Params) -> Transformer:
 
 def _gradient(prepared: Prepared, model: Transformer | None = None) -> TiedGradient:
     side = prepared.sides[0]
+    # The first samples, not a random batch: "start" and "end" compare the same sentences.
     batch = side.trainer.data.take(torch.arange(min(N_BATCH, len(side.trainer.data))))
     return tied_gradient(model or side.bundle.model, batch)
 
@@ -352,6 +362,7 @@ def _rows(gradient: TiedGradient, prepared: Prepared) -> list[GradientRow]:
     data, tokenizer = side.trainer.data, side.bundle.tokenizer
     assert isinstance(tokenizer, WordTokenizer)
     n = min(N_BATCH, len(data))
+    # Of the batch whose gradient is shown: roles of the whole data would not explain its zeros.
     answers, read = set(data.targets[:n].flatten().tolist()), set(data.ids[:n].flatten().tolist())
 
     def role(i: int) -> Role:
@@ -371,6 +382,7 @@ def _short(value: np.float32) -> float:
 def _wrong(prepared: Prepared, params: Params) -> list[ties.Way]:
     trainer = prepared.sides[0].trainer
     config = prepared.sides[0].bundle.model.config
+    # A few steps show the drift; whether the model learns is another question.
     steps = min(N_WRONG_STEPS, trainer.config.steps)
     training = dataclasses.replace(trainer.config, steps=steps, warmup_steps=min(5, steps))
     return ties.tried(config, trainer.data, training, len(prepared.unseen))
@@ -395,6 +407,7 @@ def _pronoun_params(params: Params, side: str) -> pronoun.Params:
     more: dict[str, Any] = {"embedding_scale": 1.0} if side == "unscaled" else {}
     return pronoun.Params(
         **values,
+        # In these families the clue follows the pronoun.
         mask="bidirectional" if params.family in pronoun.LOOK_AHEAD else "causal",
         d_mlp=params.d_model,
         warmup_steps=min(20, params.steps or 20),

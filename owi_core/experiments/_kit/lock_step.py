@@ -15,6 +15,8 @@ def lock_step(trainers: Sequence[Trainer], control: Control) -> Iterator[StepDon
     A step's loss is the mean over the models; its time is the sum.  When one diverges, that is the
     last event.
     """
+    # Without a control of their own: a trainer that saw a request by itself would stop a step
+    # earlier or later than the others.
     runs = [trainer.steps() for trainer in trainers]
     while not all(trainer.finished for trainer in trainers) and control.request == "run":
         # Control is looked at once for all, or one of them could be a step ahead.
@@ -52,7 +54,9 @@ def load_trainers(trainers: dict[str, Trainer], folder: Path) -> None:
 def _together(done: Sequence[StepDone]) -> StepDone:
     return replace(
         done[0],
+        # fsum: the mean must not depend on the order of the models.
         loss_nats=math.fsum(event.loss_nats for event in done) / len(done),
+        # The models take turns on one thread, so times add up and the speeds combine harmonically.
         tokens_per_second=len(done) / sum(1 / event.tokens_per_second for event in done),
         seconds=sum(event.seconds for event in done),
         seconds_left=sum(event.seconds_left for event in done),

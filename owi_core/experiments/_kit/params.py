@@ -85,6 +85,7 @@ def parameters(params: type[Any]) -> tuple[Parameter, ...]:
     return tuple(
         Parameter(f.name, _plain_kind(kinds[f.name]), f.default, **f.metadata)
         for f in fields(params)
+        # A field without a default is not a setting: it cannot be left out on a command line.
         if f.default is not MISSING
     )
 
@@ -102,8 +103,10 @@ def check_params(params: Any) -> None:
     """Raise SettingError when a value is not of its kind, range or choices."""
     for p in parameters(type(params)):
         value = getattr(params, p.name)
+        # None stands for "by choice" only where the declaration says so.
         if value is None and p.default is None:
             continue
+        # Before the comparisons below: "7" <= 9 would raise a TypeError, and True <= 9 would pass.
         _refuse_wrong_kind(p, value)
         if p.choices and value not in p.choices:
             listed = ", ".join(p.choices)
@@ -123,6 +126,8 @@ def fill_defaults(params: Any, defaults: Mapping[str, Any]) -> None:
     for name, value in defaults.items():
         if getattr(params, name) is None:
             fitting = min(value, params.d_model**0.5) if name == "embedding_scale" else value
+            # The dataclass is frozen; this runs in its __post_init__, before any other code sees
+            # it.
             object.__setattr__(params, name, fitting)
 
 
@@ -132,7 +137,9 @@ def recipe(name: str, params: Any) -> str:
     for p in parameters(type(params)):
         if p.kind is float and values[p.name] is not None:  # 1 and 1.0 are one setting
             values[p.name] = float(values[p.name])
+    # The version of the code is in the hash: a stored result of other code is not offered.
     text = json.dumps([name, values, VERSION], sort_keys=True, ensure_ascii=False)
+    # Typed text may hold half of a surrogate pair, which plain UTF-8 refuses.
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -150,6 +157,8 @@ def needed(params: BaseParams) -> dict[str, Any]:
     """
     values = asdict(params)
     chosen = {p.name: values[p.name] for p in parameters(type(params)) if p.decides}
+    # Compared with the defaults that follow from what decides, not with those of Params():
+    # `family=fit` alone changes many values that need not be named.
     usual = type(params)(**chosen)
     changed = {k: v for k, v in values.items() if v != getattr(usual, k)}
     return chosen | changed | {"seed": params.seed}
@@ -179,6 +188,7 @@ def holds_typed_text(kind: type[BaseParams], values: Mapping[str, Any]) -> bool:
 
 def _plain_kind(hint: Any) -> type:
     """Return int for `int | None`, str for a Literal, and so on."""
+    # get_args of `int | None` is (int, NoneType), of Literal["a"] is ("a",), of a plain int is ().
     options = [option for option in get_args(hint) if option is not type(None)] or [hint]
     first = options[0]
     return first if isinstance(first, type) else str
@@ -204,6 +214,7 @@ def _read(parameter: Parameter, value: Any) -> Any:
 
 def _refuse_wrong_kind(p: Parameter, value: Any) -> None:
     kinds = int | float if p.kind is float else p.kind
+    # bool is a subclass of int in Python: without the second test True would be the number 1.
     if isinstance(value, kinds) and (p.kind is bool) == isinstance(value, bool):
         return
     if p.kind is bool:

@@ -55,6 +55,7 @@ def load_races(races: Sequence[Race], folder: Path) -> None:
 
 def _lock_step(race: Race, control: Control) -> Iterator[Event]:
     """Let all models take each step together, and measure them now and then."""
+    # A resumed race has reported its start already.
     if _place(race) == 0:
         yield Evaluated(0, race.live())
     for event in lock_step(list(race.trainers.values()), control):
@@ -65,6 +66,7 @@ def _lock_step(race: Race, control: Control) -> Iterator[Event]:
 
 def _measured(race: Race, step: int) -> Iterator[Evaluated]:
     """Yield the losses now and then, and less often what `live` measures."""
+    # A loss costs nothing to report; `live` runs every model on held-out data.
     metrics: dict[str, float] = {}
     if step % race.loss_every == 0:
         metrics = losses_of(race.trainers, race.loss_every)
@@ -77,12 +79,15 @@ def _measured(race: Race, step: int) -> Iterator[Evaluated]:
 def _counted(event: Event, before: int, total: int) -> Event:
     if isinstance(event, StepDone):
         step = before + event.step
+        # The trainers estimate their own race only; what is left of all races follows from its
+        # pace.
         left = event.seconds / event.step * (total - step)
         return replace(event, step=step, steps=total, seconds_left=left)
     return replace(event, step=before + event.step) if isinstance(event, Evaluated) else event
 
 
 def _place(race: Race) -> int:
+    # They differ only when one has diverged in the middle of a step.
     return min(trainer.step for trainer in race.trainers.values())
 
 
@@ -92,4 +97,5 @@ def _save(races: Sequence[Race], folder: Path) -> None:
 
 
 def _named(race: Race) -> dict[str, Trainer]:
+    # Races of one run may train the same kinds: the race is part of the folder name.
     return {f"{race.name}_{kind}": trainer for kind, trainer in race.trainers.items()}

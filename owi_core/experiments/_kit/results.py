@@ -52,6 +52,7 @@ class BaseResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as the command line prints it."""
+        # to_builtins walks nested dataclasses and leaves out fields that are UNSET.
         values: dict[str, Any] = msgspec.to_builtins(self)
         return values | values.pop(self.parts) if self.parts else values
 
@@ -59,6 +60,7 @@ class BaseResult:
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the result in `values`; raise RunError for what is not one."""
         if cls.parts:
+            # The keys of the parts are model names, which differ from run to run.
             known = {f.name for f in fields(cls)}
             inside = {name: part for name, part in values.items() if name not in known}
             values = {k: v for k, v in values.items() if k in known} | {cls.parts: inside}

@@ -77,6 +77,7 @@ class TransformerParams(BaseParams):
         return TrainConfig(**(self._shared(TrainConfig) | more))
 
     def _shared(self, config: type[Any]) -> dict[str, Any]:
+        # Parameters and configs share field names, so what is common need not be listed.
         names = {f.name for f in dataclasses.fields(config)} & set(asdict(self))
         return {name: getattr(self, name) for name in names}
 
@@ -131,6 +132,7 @@ def run_session(
         trainer.load_state(folder)
     steps = trainer.config.steps
     yield Started(name, asdict(params), recipe(name, params), steps, bundle.model.n_params)
+    # A resumed run has reported its start already.
     if trainer.step == 0:
         yield Evaluated(0, session.measure_live())
     yield from watch_training(
@@ -138,9 +140,11 @@ def run_session(
     )
     if not trainer.finished:
         return
+    # `measure` may redraw rows of unseen words: the last metrics show the model as it is saved.
     result = session.measure()
     yield Evaluated(steps, session.measure_live())
     if folder is not None:
+        # The result goes with the model: a page shows it beside the weights it belongs to.
         note = bundle.note | {"result": result.to_dict()}
         checkpoints.save(dataclasses.replace(bundle, note=note), folder)
     verdict = loss_rose(trainer) or session.verdict(result)
@@ -174,6 +178,7 @@ def watch_training(
     run's state, or the model as it is, in `folder`.
     """
     config = trainer.config
+    # Two of the snapshots are the first and the last step, whatever the interval.
     snapshot_every = max(config.snapshot_every, math.ceil(config.steps / (MAX_SNAPSHOTS - 2)))
     if trainer.step == 0 and watched is not None:
         yield snapshot(bundle, watched, 0)
@@ -201,7 +206,9 @@ def watch_training(
 def snapshot(bundle: Bundle, watched: Watched, step: int) -> Snapshot:
     """Return the watched sentence's pattern as the model stands now, rounded to four digits."""
     bundle.model.eval()
+    # explicit: only this path returns the pattern; the fused one never builds it.
     output = bundle.model(torch.tensor([watched.encoding.ids]), explicit=True)
     assert output.pattern is not None
+    # double first: a rounded float32 would be written as 0.10000000149011612.
     pattern = output.pattern[:, 0].double().numpy().round(4).tolist()
     return Snapshot(step, list(watched.encoding.labels), watched.query, pattern)

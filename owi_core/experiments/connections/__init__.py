@@ -38,17 +38,20 @@ def run(
     resume: bool = False,
 ) -> Iterator[Event]:
     """Draw the maps, then train what the part asks for, and measure."""
+    # First: a sentence that cannot be read is refused before any training.
     maps = maps_of_fresh_models(params) if params.part in ("maps", "all") else None
     races = prepare(params)
     if resume and folder is not None:
         load_races(races, folder)
     n_params = races[0].trainers["transformer"].model.n_params if races else 0  # type: ignore[attr-defined]
+    # Progress is a share of steps, so there must be one at least.
     steps = sum(race.steps for race in races) or 1  # a part that only measures is one step
     yield Started(NAME, asdict(params), recipe(NAME, params), steps, n_params)
     yield from run_races(races, folder, control or Control())
     if not all(race.finished for race in races):
         return
     result = measure(params, races, maps)
+    # The one step of a part that only measures.
     if not races:
         yield Evaluated(1, {})
     yield Finished(NAME, asdict(params), result.to_dict(), verdict(result).to_dict())
@@ -96,6 +99,7 @@ def _recall_verdict(result: Result) -> Verdict:
         if kind in peers.CAUSAL
     }
     ours = far.pop("transformer")
+    # Another model that recalls as far takes away the claim that only attention does.
     also = [NAMES[kind] for kind, accuracy in far.items() if accuracy >= GOOD]
     code = "far_not_learned" if ours < GOOD else "far_others_too" if also else "far_attention_alone"
     values: dict[str, Value] = {
@@ -125,6 +129,7 @@ def _data_verdict(result: Result) -> Verdict:
     by_data = {kind: given(m.accuracy_by_data, {}) for kind, m in result.models.items()}
     from_few = {kind: accuracy[few] for kind, accuracy in by_data.items()}
     best = max(from_few, key=from_few.__getitem__)
+    # Where attention is a wrong tool: the rule is local, and a window knows that beforehand.
     behind = from_few["transformer"] < from_few[best] - MARGIN
     values: dict[str, Value] = {
         "few": int(few),
@@ -141,6 +146,7 @@ def _data_verdict(result: Result) -> Verdict:
 def _time_verdict(result: Result) -> Verdict:
     """Say whose step is the most expensive at the longest length that all reached."""
     by_length = {k: given(m.step_seconds_by_length, {}) for k, m in result.models.items()}
+    # A sweep may stop early: only lengths that all reached are compared.
     common = set.intersection(*map(set, by_length.values()))
     length = max(common, key=int, default="")
     if not length:

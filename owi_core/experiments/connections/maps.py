@@ -34,6 +34,7 @@ def maps_of_fresh_models(params: Params) -> Found:
     plan = params.plan(MAP_VOCABULARY)
     models = params.models(peers.KINDS, plan)
     width = models["cnn"].config.d_model
+    # Without its nonlinearity the convolution's map cannot depend on the sentence: a control.
     models[LINEAR] = peers.make(
         "cnn", dataclasses.replace(plan, linear=True), width, peers.rng_of(params.seed)
     )
@@ -67,6 +68,7 @@ def words_of(text: str) -> list[str]:
     Raises TextError for a text that is empty, no text, or has too few or too many words.
     """
     check_text(text, 2_000)
+    # Blanks only separate; as tokens of their own they would fill the map.
     words = [word for word in cut_words(clusters(text)) if word.strip()]
     if len(words) < 2:
         raise TextError("sentence_of_one_token", tokens=len(words), least=2)
@@ -78,6 +80,7 @@ def words_of(text: str) -> list[str]:
 
 def ids_of(sentences: list[list[str]]) -> list[Tensor]:
     """Return ids that count the different words in order: any word in any language has one."""
+    # One numbering for both sentences: the same word has the same id in each.
     known = {word: i for i, word in enumerate(dict.fromkeys(w for s in sentences for w in s))}
     return [torch.tensor([known[word] for word in sentence]) for sentence in sentences]
 
@@ -95,6 +98,7 @@ def _changes(
     model: AnyModel, ids: tuple[Tensor, Tensor], pair: list[InfluenceRecord]
 ) -> dict[str, float | None]:
     first, second = (record.shares for record in pair)
+    # A difference of maps is defined only where each cell has a partner.
     if first.shape != second.shape:
         return dict.fromkeys(("input_dependence", "last_row_dependence", "mixing_change"))
     return {
@@ -107,5 +111,6 @@ def _changes(
 def _rounded(record: InfluenceRecord) -> Found:
     """Return four significant digits; an exact 0 stays one and nothing else becomes one."""
     values = record.to_dict()
+    # Four significant digits keep an exact 0 apart from a very small number.
     values["influence"] = [[float(f"{v:.4g}") for v in row] for row in values["influence"]]
     return values

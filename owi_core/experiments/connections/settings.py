@@ -45,6 +45,7 @@ class Params(BaseParams):
         """Return what all models of a part share."""
         return Plan(
             vocab_size,
+            # The same model must hold the recall, a map of MAX_WORDS and the longest timed text.
             block_size=max(self.longest + 1, MAX_WORDS, LONGEST_TIMED),
             conv_layers=self.conv_layers,
             kernel=self.kernel,
@@ -67,6 +68,7 @@ def about(model: AnyModel) -> Found:
 
 def merge(into: Found, more: Mapping[str, Any]) -> None:
     """Put `more` into a dictionary, and dictionaries in it into those of the same name."""
+    # Parts add to the same model: dict.update would drop what another part measured.
     for key, value in more.items():
         if isinstance(value, dict) and isinstance(into.get(key), dict):
             merge(into[key], value)

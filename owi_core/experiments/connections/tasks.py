@@ -44,6 +44,7 @@ RECALL_STD = 0.05  # from small weights the Transformer learns to look straight 
 def recall_race(params: Params) -> Race:
     """Return all models with the same sentences to learn recall from."""
     rng = torch.Generator().manual_seed(params.seed)
+    # Both the training and the questions use these distances.
     asked = distances(params.longest)
     ids, keys = recall_samples(N_TRAIN, params.longest, asked, rng)
     data = Dataset(ids, keys[:, None], read_at=torch.full((N_TRAIN,), params.longest))
@@ -58,6 +59,7 @@ def recall_race(params: Params) -> Race:
     trainers = {kind: Trainer(model, data, config) for kind, model in models.items()}
 
     def live() -> dict[str, float]:
+        # A new generator each time: every live measurement asks the same sentences.
         held_out = torch.Generator().manual_seed(params.seed + 1)
         sample = recall_samples(N_LIVE, params.longest, (params.longest,), held_out)
         return {f"{kind}.accuracy": recall_accuracy(m, *sample) for kind, m in models.items()}
@@ -77,6 +79,7 @@ def recall_accuracy(model: AnyModel, ids: Tensor, keys: Tensor) -> float:
 def recall_result(params: Params, race: Race) -> Found:
     """Return each model's accuracy by distance, and the maps of two sentences when trained."""
     asked = distances(params.longest)
+    # Other sentences than the curve showed.
     held_out = torch.Generator().manual_seed(params.seed + 2)
     samples = {d: recall_samples(N_MEASURED, params.longest, (d,), held_out) for d in asked}
     models: Models = {kind: t.model for kind, t in race.trainers.items()}  # type: ignore[misc]
@@ -109,11 +112,13 @@ def path_length(model: AnyModel, distance: int) -> int | None:
     field = model.receptive_field
     if field is None:
         return distance
+    # Each layer of a window moves a word at most kernel − 1 positions.
     return math.ceil(distance / (model.config.kernel - 1)) if distance < field else None
 
 
 def data_race(params: Params, n: int) -> Race:
     """Return all models with the same `n` sentences to learn the neighbours' rule from."""
+    # One rule for all sizes of data; only the number of examples differs.
     table = neighbour_table(params.seed)
     ids, answers = neighbour_samples(n, DATA_LENGTH, table, peers.rng_of(params.seed + 3))
     config = TrainConfig(
@@ -134,6 +139,7 @@ def data_race(params: Params, n: int) -> Race:
 def rule_accuracy(model: AnyModel, ids: Tensor, answers: Tensor) -> float:
     """Return the share of words (N, T) whose answer is right, where one is asked."""
     model.eval()
+    # A negative answer marks a word that is not asked.
     asked = answers >= 0
     return float((peers.logits(model, ids).argmax(-1) == answers)[asked].double().mean())
 
@@ -141,6 +147,7 @@ def rule_accuracy(model: AnyModel, ids: Tensor, answers: Tensor) -> float:
 def data_result(race: Race) -> Found:
     """Return each model's accuracy on new sentences after training on the race's few or many."""
     n = race.name.removeprefix("data")
+    # Already the accuracy on new sentences; the race ended with it.
     measured = race.live()
     return {
         "models": {
@@ -159,6 +166,7 @@ def time_result(params: Params) -> Found:
     found = {}
     for kind, model in models.items():
         done = sweep(
+            # The default binds the model of this round; a plain closure would see the last one.
             lambda T, model=model: lambda: _training_step(model, T),  # type: ignore[misc]
             TIMED_LENGTHS,
             cap_seconds=CAP_SECONDS,

@@ -83,9 +83,11 @@ def run(
     control = control or Control()
     part = PARTS[params.part]
     units = part.units(params)
+    # A time that was taken before a pause stays as good as a new one.
     done: dict[str, Any] = _kept(folder) if resume else {}
     yield Started(NAME, asdict(params), recipe(NAME, params), len(units), 0)
     for number, unit in enumerate(units, start=1):
+        # Measured before the pause; its numbers were kept.
         if unit.name not in done:
             try:
                 done[unit.name] = yield from unit.measure(control)
@@ -105,6 +107,7 @@ def _keep(folder: Path, done: dict[str, Any]) -> None:
 
 def _kept(folder: Path | None) -> dict[str, Any]:
     """Return the units that a paused run had measured; none where nothing can be read."""
+    # Damaged or missing: measuring again is always possible.
     with suppress(OSError, ValueError):
         if folder is not None:
             return dict(json.loads((folder / _STATE).read_text(encoding="utf-8")))

@@ -71,15 +71,18 @@ def result(params: Settings, done: Mapping[str, Any]) -> Result:
 def verdict(result: Result) -> Verdict:
     """Say which of the two, depth or heads, the task asks for; by the accuracies alone."""
     accuracy = {name: size.accuracy_heldout for name, size in result.sizes.items()}
+    # By number of layers, each list over the numbers of heads.
     one, two = ([accuracy[name_of(layers, heads)] for heads in HEADS] for layers in LAYERS)
     if max(two) < LEARNED:
         code = "depth_not_learned"
     elif max(one) >= LEARNED:
         code = "depth_not_needed"
+    # One layer does no better than a guess between two nouns.
     elif max(one) <= GUESSED:
         code = "depth_and_one_head" if two[0] >= LEARNED else "depth_and_heads"
     else:
         code = "depth_helps"
+    # The smallest number of heads with which two layers learn the task.
     least = next((h for h, a in zip(HEADS, two, strict=True) if a >= LEARNED), None)
     values = {"one_layer": max(one), "two_layers": max(two), "least_heads": least or HEADS[-1]}
     return Verdict(code, code in ("depth_and_one_head", "depth_and_heads"), values)
@@ -95,6 +98,7 @@ def _measure(place: int, params: Settings) -> Measure:
                 mask="bidirectional",
                 seed=params.seed,
                 steps=params.steps,
+                # A short trial run has fewer steps than the usual warm-up.
                 warmup_steps=min(20, params.steps),
                 batch_size=params.batch_size,
                 lr=params.lr,

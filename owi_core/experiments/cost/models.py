@@ -45,8 +45,11 @@ class KernelTransformer(nn.Module):
 
     def __init__(self, model: Transformer, kernel: Kernel) -> None:
         super().__init__()
+        # A copy: the given model keeps its own attention.
         self.inner = copy.deepcopy(model)
         for layer, block in enumerate(self.inner.blocks):
+            # The new module draws weights that are overwritten; the global generator must not
+            # notice.
             with torch.random.fork_rng(devices=[]):
                 attention = KernelAttention(model.config, kernel, layer)
             attention.load_state_dict(block.attention.state_dict())  # type: ignore[union-attr]
@@ -94,6 +97,7 @@ class LoopedRnn(nn.Module):
             for x_t in x.unbind(dim=1):
                 h = cell(x_t, h)  # (B, W)
                 states.append(h)
+            # One step after another: no word can be computed before the one in front of it.
             x = torch.stack(states, dim=1)  # (B, T, W)
         return ModelOutput(self.lm_head(x))
 

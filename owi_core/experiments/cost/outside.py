@@ -113,12 +113,15 @@ def verdict(result: Result) -> Verdict:
 
 def linked_distances(kind: Range, T: int, n_layer: int, reach: Reach) -> list[list[bool]]:
     """Return for each layer, and each distance 1 … T − 1, whether the last position is linked."""
+    # From the masks alone, without any model: what the measurement is held against.
     reached = linked(masks.by_layer(kind, T, n_layer, reach))
+    # Keys run from far to near; distances count from the last position backwards.
     return [row.flip(0)[1:].tolist() for row in reached[:, -1]]
 
 
 def _measure(kind: Range, place: int, params: Settings) -> Measure:
     def measure(control: Control) -> Generator[Event, None, dict[str, Any]]:
+        # Every kind starts from the same weights; only its range differs.
         model = ranged(recall.transformer(params), kind, params.reach)
         losses = yield from recall.train(model, params, place, len(KINDS), control)
         return ask(model, kind, params) | {"final_loss_nats": _mean(losses[-10:])}
@@ -134,12 +137,15 @@ def ask(model: KernelTransformer, kind: Range, params: Settings) -> dict[str, An
     ids, words = (torch.cat(parts) for parts in zip(*at_each, strict=True))
     said = answers(model, ids)
     right = (said[:, :N_KEYS].argmax(dim=-1) == words).view(T - 1, PER_DISTANCE)
+    # By distance: PER_DISTANCE samples of each were stacked in order.
     accuracy = right.double().mean(dim=1)
     by_layer = torch.tensor(linked_distances(kind, T, params.n_layer, params.reach))
+    # first: seen directly.  last & ~first: handed on by a position between.
     first, last = by_layer[0], by_layer[-1]
     # Another word in the same place: where nothing links it, not one bit may change.
     other = torch.where(ids < N_KEYS, (ids + 1) % N_KEYS, ids)
     change = (answers(model, other) - said).abs().amax(dim=-1).view(T - 1, PER_DISTANCE)
+    # Only where no layer links the two positions; there even one bit would be a leak.
     hidden = change[~last]
     return {
         "accuracy_by_distance": {str(d + 1): a for d, a in enumerate(accuracy.tolist())},

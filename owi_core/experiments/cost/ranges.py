@@ -91,6 +91,7 @@ def units(params: Settings) -> list[Unit]:
     """Return one unit for each kind at half the length and at the whole."""
     return [
         Unit(f"{kind}.{T}", quiet(_measure(kind, T, params)))
+        # Two lengths show how each kind grows.
         for T in (params.length // 2, params.length)
         for kind in (*KINDS, EXPLICIT)
     ]
@@ -128,6 +129,7 @@ def window_share(part: Mapping[str, Any]) -> dict[str, float | None]:
 def verdict(result: Result) -> Verdict:
     """Return whether the window is exact, faster than fused and smaller than explicit attention."""
     shares = list(result.window_share.values())
+    # The worst of both lengths: the claim must hold at each.
     slowest = max(share.time_of_full for share in shares)
     memories = [s.memory_of_explicit for s in shares if s.memory_of_explicit is not None]
     largest = max(memories, default=None)
@@ -153,6 +155,7 @@ def dense(kind: Range, q: Tensor, k: Tensor, v: Tensor, reach: Reach, layer: int
     """Return what a kind of range means, by T × T matrices: another way to the same numbers."""
     T = q.shape[2]
     if kind == "linear":
+        # Linear attention has no softmax: its rows are divided by their own sum.
         weights = (F.elu(q) + 1) @ (F.elu(k) + 1).transpose(-2, -1) * masks.causal(T)
         return weights / weights.sum(dim=-1, keepdim=True) @ v
     return ranges.explicit_attention(q, k, v, masks.of_layer(kind, T, layer, reach))
@@ -174,6 +177,7 @@ def differences(kind: Range, T: int, params: Settings) -> dict[str, float]:
         )
         outputs = max(outputs, float((z - z_dense).abs().max()))
         for a, b in zip(sparse, reference, strict=True):
+            # Relative: a global position collects gradient from all T queries.
             gradients = max(gradients, float((a - b).abs().max() / b.abs().max()))
     return {"difference": outputs, "gradient_difference": gradients}
 
@@ -212,6 +216,7 @@ def _measure(kind: str, T: int, params: Settings) -> Callable[[Control], dict[st
 def _measure_explicit(T: int, params: Settings) -> Callable[[Control], dict[str, Any]]:
     def work(control: Control) -> dict[str, Any]:
         scores = T * T * 4 * params.n_head
+        # Refused by calculation; trying would take the memory first.
         needed = round(MATRICES_HELD * scores)
         if needed > params.cap_mb * 2**20:
             return {"stopped": "memory", "needed_bytes": needed, "score_bytes": scores}
@@ -233,6 +238,7 @@ def _step(attend: Attend, T: int, params: Settings, control: Control) -> dict[st
     def work() -> None:
         look_up(control)
         attend(q, k, v).sum().backward()  # type: ignore[no-untyped-call]
+        # Freed between repetitions, or peak memory would count two steps.
         q.grad = k.grad = v.grad = None
 
     return {"step_seconds": cpu_seconds(work), "peak_bytes": peak_bytes(work)}
@@ -241,5 +247,6 @@ def _step(attend: Attend, T: int, params: Settings, control: Control) -> dict[st
 def _with_gradients(attend: Attend, head: tuple[Tensor, ...]) -> list[Tensor]:
     q, k, v = (x.detach().requires_grad_() for x in head)
     z = attend(q, k, v)
+    # Different for every number: a mistake in one place is not hidden by another.
     upstream = torch.linspace(-1, 1, z.numel()).view(z.shape)
     return [z.detach(), *torch.autograd.grad(z, (q, k, v), upstream)]

@@ -36,6 +36,7 @@ class Settings(Protocol):
 def training_data(params: Settings) -> Dataset:
     """Return samples of all distances, equally often, with the question at the last position."""
     T, rng = params.length, torch.Generator().manual_seed(params.seed)
+    # All distances, so that a model that fails at one of them has seen it.
     ids, words = recall_samples(N_TRAIN, T - 1, range(1, T), rng)
     return Dataset(ids, words[:, None], None, torch.full((N_TRAIN,), T - 1))
 
@@ -68,6 +69,7 @@ def train(
         steps=params.steps,
         batch_size=params.batch_size,
         lr=params.lr,
+        # A run of fewer steps than the warm-up would never reach its learning rate.
         warmup_steps=min(20, params.steps),
         seed=params.seed,
     )
@@ -77,6 +79,7 @@ def train(
             raise Interrupted(event)
         assert isinstance(event, StepDone)
         yield of_all(event, place, places)
+    # `Trainer.steps` just ends on a request; here it becomes an Interrupted.
     look_up(control)
     return trainer.losses
 
@@ -85,6 +88,7 @@ def train(
 def answers(model: Any, ids: Tensor) -> Tensor:
     """Return the logits (N, V) at the last position."""
     model.eval()
+    # The question is at the last position, whatever the length.
     last = torch.full((len(ids),), ids.shape[1] - 1)
     return model(ids, read_at=last).logits[:, 0]  # type: ignore[no-any-return]
 

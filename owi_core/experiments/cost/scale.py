@@ -93,7 +93,9 @@ def verdict(result: Result) -> Verdict:
     largest = result.by_d_head[str(max(D_HEADS))]
     scaled, unscaled = result.scaled, result.unscaled
     sharper = largest[UNSCALED].entropy_nats < largest[SCALED].entropy_nats / 2
+    # Mean loss over the training: the final losses may be equal though one learned later.
     behind = _area(unscaled.losses) - _area(scaled.losses)
+    # Less than this is the luck of the batches.
     slower = behind > SLOWER_NATS
     code = ("sharp" if sharper else "alike") + ("_slower" if slower else "_no_slower")
     values: dict[str, Value] = {
@@ -113,6 +115,7 @@ def spread_of(D: int, seed: int) -> dict[str, dict[str, float]]:
     rng = torch.Generator().manual_seed(seed)
     q = torch.randn(1, 1, N_ROWS, D, generator=rng)
     k = torch.randn(1, 1, N_KEYS, D, generator=rng)
+    # Any fixed gradient from above: what gets through depends on the softmax alone.
     upstream = torch.randn(1, 1, N_ROWS, N_KEYS, generator=rng)
     names = {SCALED: True, UNSCALED: False}
     return {n: _of_rows(attention_scores(q, k, scale=on), upstream) for n, on in names.items()}
@@ -122,6 +125,7 @@ def _of_rows(scores: Tensor, upstream: Tensor) -> dict[str, float]:
     """Spread and entropy of rows, and the norm of the gradient that gets through their softmax."""
     scores = scores.detach().requires_grad_()
     pattern = attention_pattern(scores, masks.bidirectional(N_KEYS)[:1])
+    # A saturated softmax lets hardly any gradient through: this is what scaling prevents.
     (through,) = torch.autograd.grad(pattern, scores, upstream)
     norms = through.norm(dim=-1).flatten()  # (N_ROWS,)
     pattern = pattern.detach()
@@ -139,6 +143,7 @@ def _measure(name: str, params: Settings) -> Measure:
     def measure(control: Control) -> Generator[Event, None, dict[str, Any]]:
         model = recall.transformer(params, scale_scores=name == SCALED)
         losses = yield from recall.train(model, params, (SCALED, UNSCALED).index(name), 2, control)
+        # Drawn with another seed than the training sentences.
         rng = torch.Generator().manual_seed(params.seed + 1)
         T = params.length
         ids, words = recall_samples(N_ASKED, T - 1, range(1, T), rng)

@@ -75,12 +75,14 @@ class Settings(Protocol):
 
 def lengths_up_to(longest: int) -> list[int]:
     """Return 16, 32, 64 … and at the end `longest` itself."""
+    # Doubling spaces the points evenly on a logarithmic axis.
     doubled = [SHORTEST * 2**n for n in range(int(math.log2(longest / SHORTEST)) + 1)]
     return sorted({*doubled, longest})
 
 
 def units(params: Settings) -> list[Unit]:
     """Return one unit a model: both its sweeps, within the caps."""
+    # The block is as long as the longest text: every length fits into one model.
     plan = Plan(VOCABULARY, params.length, attention_layers=params.n_layer, n_head=params.n_head)
     models = timed_models(plan, params.d_model, params.reach, params.seed)
     return [Unit(kind, quiet(_measure(kind, model, params))) for kind, model in models]
@@ -139,6 +141,7 @@ def overtaken_at(chain: Mapping[str, float], fused: Mapping[str, float]) -> int 
     at = None
     for length in (length for length in chain if length in fused):
         faster = chain[length] < fused[length]
+        # Reset when the chain falls behind again: one lucky length is not an overtaking.
         at = (at or int(length)) if faster else None
     return at
 
@@ -150,6 +153,7 @@ def score_bytes(T: int, n_head: int, n_layer: int) -> int:
 
 def predicted_bytes(kind: str, T: int, params: Settings) -> int:
     """Return about what a training step will hold at its peak."""
+    # Everything but the scores grows linearly with T.
     rest = T * params.d_model * 4 * _NUMBERS_PER_TOKEN * params.n_layer
     if kind != "explicit":
         return rest
@@ -158,6 +162,7 @@ def predicted_bytes(kind: str, T: int, params: Settings) -> int:
 
 def _measure(kind: str, model: nn.Module, params: Settings) -> Callable[[Control], dict[str, Any]]:
     rng = torch.Generator().manual_seed(params.seed)
+    # Any tokens: time does not depend on what they are.
     ids = torch.randint(VOCABULARY, (1, params.length), generator=rng)
 
     def work(control: Control) -> dict[str, Any]:
@@ -191,6 +196,7 @@ def _sweep(
 ) -> Sweep:
     def make(T: int) -> Callable[[], None]:
         def work() -> None:
+            # Inside the timed function: a request is answered within one step, not one sweep.
             look_up(control)
             once(model, ids[:, :T])
 
@@ -209,6 +215,7 @@ def _training_step(model: nn.Module, ids: Tensor) -> None:
     """Forward, loss on every token, backward."""
     loss = F.cross_entropy(model(ids).logits.flatten(0, 1), ids.flatten())
     loss.backward()  # type: ignore[no-untyped-call]
+    # Otherwise gradients add up and the memory of the first step stays.
     model.zero_grad()
 
 

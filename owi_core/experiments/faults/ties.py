@@ -53,6 +53,7 @@ class CopyInForward(Transformer):
 
 def tried(config: ModelConfig, data: Dataset, training: TrainConfig, n_unseen: int) -> list[Way]:
     """Return the right way first, then each wrong one; n_unseen: words at the end, never seen."""
+    # What the shared matrix would get: the sum of both parts.
     whole = _gradient(_MAKERS[RIGHT](config, training.seed), data)
     return [_one(name, config, data, training, n_unseen, whole) for name in WAYS]
 
@@ -66,8 +67,11 @@ def _one(
     whole: Tensor,
 ) -> Way:
     model = _MAKERS[name](config, training.seed)
+    # Taken before training, so that all ways are asked at the same weights.
     missing = (_gradient(model, data) - whole).norm() / whole.norm()
+    # Before the first step: one of the wrong ways starts out apart.
     drift = [_drift(model)]
+    # A trainer for each way, of the same seed: they see the same batches.
     trainer = Trainer(model, data, training)
     for _ in trainer.steps():
         drift.append(_drift(model))
