@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()  # the reader has gone; there is nobody to tell
+        sys.stderr.close()  # the reader has gone
         return 0
 
 
@@ -180,9 +180,9 @@ def _generate(parsed: argparse.Namespace) -> int:
     prompt = bundle.tokenizer.encode(parsed.prompt)
     # Complete before anything is printed: an error halfway must not leave half a JSON object.
     drawn = list(generate(bundle.model, prompt.ids, sampling, cache=not parsed.no_cache))
-    told = ("id", "probability", "dropped", "u")
+    fields = ("id", "probability", "dropped", "u")
     tokens = [
-        {"token": bundle.tokenizer.label(d.id)} | {name: getattr(d, name) for name in told}
+        {"token": bundle.tokenizer.label(d.id)} | {name: getattr(d, name) for name in fields}
         for d in drawn
     ]
     text = bundle.tokenizer.decode([d.id for d in drawn])

@@ -1,7 +1,7 @@
 """The ready demos of the home page: what each shows, measured and kept as a small picture.
 
 Where a demo's link leads is known to the home page alone.  A picture is made of numbers that a
-model gave or masks have; they are measured by `python -m owi_core gallery`, lie in
+model gave or masks have; they are measured by `python -m owi_core gallery`, are kept in
 assets/gallery.json, and a test measures them again.
 """
 
@@ -76,7 +76,7 @@ def pair_of(name: str) -> ReadyPair:
 
 
 def measure(demo: Demo) -> Values:
-    """Return a demo's picture: what is drawn, and under `told` what is said of it.
+    """Return a demo's picture: what is drawn, and under `told` the values of its caption.
 
     `rows`: lists of weights over the tokens, 0 to 1, with the `queries` that look.  `grids`:
     matrices, 0 to 1, None where nothing may be seen.  `bars`: groups of values of both signs.
@@ -108,19 +108,19 @@ def _rows(demo: Demo) -> Values:
     bundle = shipped(pair.model)
     readings = [read(bundle, pair.a, pair.query_a), read(bundle, pair.b, pair.query_b)]
     layer = clearest_layer(readings)
-    told: Values = {}
+    seen: Values = {}
     for side, reading in zip("ab", readings, strict=True):
         row = reading.record.row(reading.query, layer)
-        told[f"query_{side}"] = reading.labels[reading.query]
-        told[f"word_{side}"] = reading.labels[int(row.argmax())]
-        told[f"mass_{side}"] = _rounded(row.max())
+        seen[f"query_{side}"] = reading.labels[reading.query]
+        seen[f"word_{side}"] = reading.labels[int(row.argmax())]
+        seen[f"mass_{side}"] = _rounded(row.max())
     rows = [_rounded(r.record.row(r.query, layer)) for r in readings]
-    return {"rows": rows, "queries": [r.query for r in readings], "told": told}
+    return {"rows": rows, "queries": [r.query for r in readings], "told": seen}
 
 
 def _masking(_: Demo) -> Values:
     pair = pair_of(MASKED_PAIR)
-    grids, told = [], {}
+    grids, seen = [], {}
     for name in ("causal", "bidirectional"):
         bundle = shipped(f"fit_{name}")
         a, b = (read(bundle, text) for text in (pair.a, pair.b))
@@ -128,8 +128,8 @@ def _masking(_: Demo) -> Values:
         grids.append(_grid(a.record.pattern[layer].mean(0), a.record.mask))
         # Two sentences that differ after the pronoun: under the causal mask its row must not.
         change = a.record.pattern[:, :, a.query] - b.record.pattern[:, :, b.query]
-        told[name] = _rounded(np.abs(change).max())
-    return {"grids": grids, "told": told | {"query": pair.query_a}}
+        seen[name] = _rounded(np.abs(change).max())
+    return {"grids": grids, "told": seen | {"query": pair.query_a}}
 
 
 def _step(_: Demo) -> Values:
@@ -137,13 +137,13 @@ def _step(_: Demo) -> Values:
     reading = read(shipped(pair.model), pair.a)
     pattern = reading.record.pattern[STEP_LAYER, 0]
     row = pattern[reading.query]
-    told = {
+    seen = {
         "query": reading.labels[reading.query],
         "word": reading.labels[int(row.argmax())],
         "mass": _rounded(row.max()),
         "tokens": len(row),
     }
-    return {"grids": [_grid(pattern, reading.record.mask)], "told": told}
+    return {"grids": [_grid(pattern, reading.record.mask)], "told": seen}
 
 
 def _tying(_: Demo) -> Values:
@@ -151,12 +151,12 @@ def _tying(_: Demo) -> Values:
     found = touch(reading.bundle, reading.encoding.ids, reading.query, [TOUCHED], TOUCHED.cell)
     before = np.array(found.before.logits)
     bars = [_rounded(np.array(side.logits) - before) for side in (found.tied, found.untied)]
-    told = {
+    seen = {
         "word": reading.bundle.tokenizer.label(TOUCHED.cell.word_id),
         "tied": _rounded(found.tied.logit - found.before.logit),
         "untied": _rounded(found.untied.logit - found.before.logit),
     }
-    return {"bars": bars, "told": told}
+    return {"bars": bars, "told": seen}
 
 
 def _feedback(_: Demo) -> Values:
@@ -166,26 +166,26 @@ def _feedback(_: Demo) -> Values:
     ids = np.argsort(-forecast.before, kind="stable")[:N_LIKELY]
     first, second = (bundle.tokenizer.label(int(i)) for i in ids[:2])
     p = forecast.before[ids]
-    told = {
+    seen = {
         "prompt": PROMPT,
         "first": first,
         "second": second,
         "p": _rounded(p[0]),
         "q": _rounded(p[1]),
     }
-    return {"bars": [_rounded(p)], "told": told}
+    return {"bars": [_rounded(p)], "told": seen}
 
 
 def _projection(_: Demo) -> Values:
     pair = pair_of(HEADS_PAIR)
     effects = altered.head_effects(read(shipped(pair.model), pair.a))
     single, together = effects.singles[HEADS_LAYER], effects.together[HEADS_LAYER]
-    told = {
+    seen = {
         "layer": HEADS_LAYER + 1,
         "single": _rounded(single.min()),
         "together": _rounded(together),
     }
-    return {"bars": [_rounded([*single, together])], "told": told}
+    return {"bars": [_rounded([*single, together])], "told": seen}
 
 
 def _connections(_: Demo) -> Values:
@@ -194,8 +194,8 @@ def _connections(_: Demo) -> Values:
     # One scale for the three maps, so that the eye may compare them.
     highest = max(float(record.shares.max()) for record in records.values())
     grids = [_grid(record.shares / highest, record.reach) for record in records.values()]
-    told = {kind: _rounded(record.shares[-1, 0]) for kind, record in records.items()}
-    return {"grids": grids, "told": told}
+    seen = {kind: _rounded(record.shares[-1, 0]) for kind, record in records.items()}
+    return {"grids": grids, "told": seen}
 
 
 def _cost(_: Demo) -> Values:
@@ -203,9 +203,9 @@ def _cost(_: Demo) -> Values:
     shares = [fraction_linked(layer) for layer in reached]
     # Future keys are drawn as empty cells, not as "not linked".
     past = np.tri(REACH_TOKENS, dtype=bool)
-    told = {"size": REACH_SIZE, "layers": LAYERS}
-    told |= {"one": _rounded(shares[0]), "last": _rounded(shares[-1])}
-    return {"grids": [_grid(layer.numpy(), past) for layer in reached], "told": told}
+    seen = {"size": REACH_SIZE, "layers": LAYERS}
+    seen |= {"one": _rounded(shares[0]), "last": _rounded(shares[-1])}
+    return {"grids": [_grid(layer.numpy(), past) for layer in reached], "told": seen}
 
 
 _MEASURES: dict[str, Callable[[Demo], Values]] = {

@@ -40,7 +40,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Measure:
-    """What a measure has to be told and may be told, and what can come out; no outcomes = words.
+    """What a measure needs and accepts, and what can come out; no outcomes = words.
 
     numbers: which of these are whole numbers; the rest are texts.
     """
@@ -67,15 +67,15 @@ def _looks_at(values: Values, models: Models) -> Measured:
     row = reading.record.row(reading.query, layer)
     # Of a tie the first: argmax is stable, so a lesson says the same on every machine.
     top = int(row.argmax())
-    told = {"query": reading.labels[reading.query], "layer": layer + 1}
-    return Measured(reading.labels[top], float(row[top]), told)
+    seen = {"query": reading.labels[reading.query], "layer": layer + 1}
+    return Measured(reading.labels[top], float(row[top]), seen)
 
 
 def _answer(values: Values, models: Models) -> Measured:
     """The likeliest word at the query, and its probability."""
     reading = _reading(values, models)
-    told = {"query": reading.labels[reading.query]}
-    return Measured(reading.answer.word, reading.answer.probability, told)
+    seen = {"query": reading.labels[reading.query]}
+    return Measured(reading.answer.word, reading.answer.probability, seen)
 
 
 def _cut(values: Values, models: Models) -> Measured:
@@ -89,9 +89,9 @@ def _cut(values: Values, models: Models) -> Measured:
         raise SettingError("measure_no_edge", word=key, words=list(reading.labels))
     # The change is in log p, so the new probability is the old one times its exponential.
     after = reading.answer.probability * math.exp(cut.change_nats)
-    told = {"query": reading.labels[reading.query], "key": key, "answer": reading.answer.word}
+    seen = {"query": reading.labels[reading.query], "key": key, "answer": reading.answer.word}
     chances = {"before": reading.answer.probability, "after": after}
-    return Measured(cut.effect, cut.change_nats, told | chances)
+    return Measured(cut.effect, cut.change_nats, seen | chances)
 
 
 def _rows(values: Values, models: Models) -> Measured:
@@ -102,8 +102,8 @@ def _rows(values: Values, models: Models) -> Measured:
     gap = row_gap(first, other)
     if gap is None:
         raise SettingError("measure_unequal", text=values["text"], other=values["other"])
-    told = {"query": first.labels[first.query]}
-    return Measured("same" if gap == 0.0 else "differ", gap, told)
+    seen = {"query": first.labels[first.query]}
+    return Measured("same" if gap == 0.0 else "differ", gap, seen)
 
 
 def _leak(values: Values, models: Models) -> Measured:
@@ -165,10 +165,10 @@ def _reaches(values: Values, _models: Models) -> Measured:
     (ids,) = ids_of([words])
     changed = ids.clone()
     # An id that no sentence of this length reaches: the word is new to the whole text.
-    changed[0] = MAP_VOCABULARY - 1  # a word that stands nowhere else
+    changed[0] = MAP_VOCABULARY - 1  # a word that is nowhere else
     moved = float((model(ids[None]).logits[0, -1] - model(changed[None]).logits[0, -1]).abs().max())
-    told = {"kind": NAMES[values["kind"]], "first": words[0], "last": words[-1], "n": len(words)}
-    return Measured("zero" if moved == 0.0 else "moves", moved, told)
+    seen = {"kind": NAMES[values["kind"]], "first": words[0], "last": words[-1], "n": len(words)}
+    return Measured("zero" if moved == 0.0 else "moves", moved, seen)
 
 
 def _mixing(values: Values, _models: Models) -> Measured:
@@ -178,8 +178,8 @@ def _mixing(values: Values, _models: Models) -> Measured:
         raise SettingError("measure_unequal", text=values["text"], other=values["other"])
     ids = ids_of([first, second])
     change = mixing_change(_fresh(values["kind"]), ids[0], ids[1])
-    told = {"kind": NAMES[values["kind"]]}
-    return Measured("same" if change == 0.0 else "differ", change, told)
+    seen = {"kind": NAMES[values["kind"]]}
+    return Measured("same" if change == 0.0 else "differ", change, seen)
 
 
 def _reading(values: Values, models: Models) -> Reading:

@@ -133,7 +133,7 @@ def run(
 ) -> Iterator[Event]:
     """Time both ways in turn, compare their logits and texts, write at each temperature.
 
-    The unfinished model is left in `folder`.  A paused run begins anew.
+    The unfinished model is left in `folder`.  A resumed run starts over.
     """
     control = control or Control()
     model = timed_model(params)

@@ -64,7 +64,7 @@ class Params(TransformerParams):
     text: str = setting("zh", "which text to learn", choices=CHARACTER_TEXTS)
     text_file: str = setting("", "a .txt file to learn instead (command line)", typed=True)
     own_text: str = setting("", "a text to learn instead", typed=True)
-    repeat: int = setting(1, "how often the text stands in the corpus", low=1, high=50)
+    repeat: int = setting(1, "how often the text is repeated in the corpus", low=1, high=50)
     window: int | None = setting(None, "characters in a training window", low=4, high=64)
     epochs: int | None = setting(None, "passes over all windows; 0 = by steps", low=0, high=200)
     prompt: str = setting("", "what the sample continues; empty = the text's beginning", typed=True)
@@ -144,7 +144,7 @@ def prepare(params: Params) -> Prepared:
     # The window and its target, which is shifted by one, must fit into the text.
     window = min(params.window, n - 2)
     ids = torch.tensor(encoding.ids)
-    # A short text has no part to spare: it is learned whole, and said to be memorised.
+    # A short text has no part to spare: it is learned whole, and reported as memorised.
     n_heldout = n // 10 if n >= HELDOUT_FROM else 0
     data = windows(ids[: n - n_heldout], window)
     # One character of overlap: it is the context of the first held-out target.
@@ -168,14 +168,14 @@ def prepare(params: Params) -> Prepared:
 
 
 def head(encoding: Encoding, n: int) -> Encoding:
-    """Return the first `n` characters; encoding them anew would refuse a text that begins blank."""
+    """Return the first `n` characters; for a text that may begin with blanks."""
     text = "".join(encoding.labels[:n])
     # Cut, not encoded again: `encode` refuses a text that begins with blanks only.
     return Encoding(text, encoding.ids[:n], encoding.labels[:n], encoding.spans[:n], unknown=())
 
 
 def source_text(params: Params) -> str:
-    """Return the text to learn: one's own, a file's, or one of ours."""
+    """Return the text to learn: the user's own, a file's, or a shipped one."""
     if params.own_text:
         return params.own_text
     if not params.text_file:

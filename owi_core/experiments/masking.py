@@ -50,7 +50,7 @@ class Params(BaseParams):
     text: str = setting("zh", "which text to learn", choices=CHARACTER_TEXTS)
     own_text: str = setting("", "a text to learn instead", typed=True)
     against: str = setting(
-        NONE, "what stands beside the causal mask: none, or a wrong one", choices=(NONE, *FAULTS)
+        NONE, "what is compared with the causal mask: none, or a wrong one", choices=(NONE, *FAULTS)
     )
     steps: int = setting(280, "training steps", low=1, high=2_000)
     window: int = setting(16, "characters in a training window", low=4, high=64)
@@ -232,7 +232,7 @@ def _language_params(params: Params, mask: str) -> language.Params:
     # Everything that both labs call by the same name; the rest is set below.
     shared = ("text", "own_text", "seed", "steps", "window", "batch_size", "lr", "n_layer")
     values = {name: getattr(params, name) for name in shared}
-    # Positions stand out from small embeddings, so what stands where is seen from the first step:
+    # Positions stand out from small embeddings, so the order is visible from the first step:
     # peeking is learned before anything else, and so is nothing else.
     return language.Params(
         **values,

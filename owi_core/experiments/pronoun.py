@@ -1,8 +1,8 @@
 """A model learns what a pronoun means; the row of the pronoun is watched while it learns.
 
-The word read at the pronoun should be the word it means. Each family of sentences takes another
-clue: `swap` the structure, `verb` the verb, `fit` and, in English, `street` the adjective behind
-the pronoun, `person` the pronoun's gender.
+The word predicted at the pronoun should be the word it means. Each family of sentences takes a
+clue of its own: `swap` the structure, `verb` the verb, `fit` and, in English, `street` the
+adjective behind the pronoun, `person` the pronoun's gender.
 """
 
 import math
@@ -46,7 +46,7 @@ WATCHED = {
     "person": "小明把苹果送给小红，她笑了",
     "street": "The animal didn't cross the street because it was too tired",
 }
-# The clue stands after the pronoun: with the causal mask nobody could learn it.
+# The clue comes after the pronoun: with the causal mask no model could learn it.
 LOOK_AHEAD = ("fit", "street")
 
 _USUAL: dict[str, Any] = {
@@ -156,7 +156,7 @@ def encode_samples(
 ) -> Dataset:
     """Return the samples as padded ids (N, T) with the answer at each pronoun.
 
-    With loss_on "all" every word is asked for the next one, and the pronoun for its answer.
+    With loss_on "all" the target of every word is the next one, and that of the pronoun its answer.
     """
     encodings = [tokenizer.encode_words(sample.words) for sample in samples]
     # Padded to the longest of all samples: every batch then has one shape.
@@ -259,7 +259,7 @@ def find_pronoun(encoding: Encoding) -> int:
 
 @torch.no_grad()
 def redraw_spare_rows(bundle: Bundle, seed: int) -> None:
-    """Give words never seen a fresh row: training has pushed the spare rows of a tied matrix away.
+    """Draw the rows of unseen words again: training has pushed those of a tied matrix away.
 
     Source of the push: the softmax's denominator lowers every word that is not the target.
     """

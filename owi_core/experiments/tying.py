@@ -1,4 +1,4 @@
-"""One matrix for embedding and head, or two: trained side by side, from the same seed and batches.
+"""One matrix for embedding and head, or two: trained in lock step, from the same seed and batches.
 
 The other question asks why the shared matrix is multiplied by √d_model at the input: with and
 without that scale. Shapes: V vocabulary, d = d_model, L layers, H heads.
@@ -34,7 +34,7 @@ NAME = "tying"
 SIDES = {"tying": ("tied", "untied"), "scale": ("scaled", "unscaled")}
 N_LIVE, N_BATCH, N_WRONG_STEPS = 100, 64, 20
 SCALE_STEPS = 300
-# Half of a shipped model's width is enough where the clue stands before the pronoun.
+# Half of a shipped model's width is enough where the clue comes before the pronoun.
 WIDTH, WIDTHS = 64, dict.fromkeys(pronoun.LOOK_AHEAD, 128)
 GOOD, NONE_NAMED, SAME = 0.95, 0.1, 0.05
 DIRECT, DETOUR = 0.9, 0.75  # weight on the word meant, mean over heads of the best layer
@@ -60,7 +60,7 @@ class Params(BaseParams):
     d_model: int | None = setting(None, "width of the residual stream", low=8, high=256)
     n_train: int | None = setting(None, "training sentences", low=100, high=100_000)
     positions: str | None = setting(
-        None, "how positions are told", choices=("sinusoidal", "learned", "none")
+        None, "how positions are encoded", choices=("sinusoidal", "learned", "none")
     )
 
     def usual(self) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def measure(prepared: Prepared, params: Params) -> Result:
     """Return the result: what is shared, the gradient's two parts, and each model's part."""
     first = prepared.sides[0]
     model, config = first.bundle.model, first.bundle.model.config
-    # What training has done to the rows is measured before they are redrawn.
+    # What training has done to the rows is measured before they are drawn again.
     # The model as it was is drawn again from the seed rather than kept in memory.
     gradients = {"start": _gradient(prepared, _drawn(config, params)), "end": _gradient(prepared)}
     sides = {side.name: _part(side, prepared, params) for side in prepared.sides}
@@ -279,7 +279,7 @@ def _part(side: Side, prepared: Prepared, params: Params) -> SideResult:
     )
     # Before the rows are redrawn: afterwards the training's push is gone.
     moved = _moved(bundle.model, prepared, params)
-    _redraw_unseen_rows(bundle, prepared, params)
+    _redraw_unseen(bundle, prepared, params)
     measured = {name: pronoun.measure_samples(bundle, samples) for name, samples in tests.items()}
     return SideResult(
         accuracy_heldout=measured["heldout"].accuracy,
@@ -296,8 +296,8 @@ def _part(side: Side, prepared: Prepared, params: Params) -> SideResult:
 
 
 @torch.no_grad()
-def _redraw_unseen_rows(bundle: Bundle, prepared: Prepared, params: Params) -> None:
-    """Give the words never seen fresh rows, in a head of its own too: nobody shall be pushed."""
+def _redraw_unseen(bundle: Bundle, prepared: Prepared, params: Params) -> None:
+    """Redraw the rows of unseen words, in an untied head too, so that training has moved none."""
     pronoun.redraw_spare_rows(bundle, params.seed)
     head = bundle.model.lm_head.weight
     # The tied head is the same tensor, whose rows were redrawn one line above.

@@ -1,4 +1,4 @@
-"""Several trainers that take each step together: whatever compares models trains them like this."""
+"""Several trainers that take each step together: how models are trained that are compared."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from owi_core.training import Trainer
 
 
 def lock_step(trainers: Sequence[Trainer], control: Control) -> Iterator[StepDone | Diverged]:
-    """Yield one event a step for all, until all have finished or something else is wanted.
+    """Yield one event a step for all, until all have finished or the run is asked to pause or stop.
 
     A step's loss is the mean over the models; its time is the sum.  When one diverges, that is the
     last event.
@@ -38,7 +38,7 @@ def losses_of(trainers: dict[str, Trainer], last: int) -> dict[str, float]:
 
 
 def save_trainers(trainers: dict[str, Trainer], folder: Path) -> None:
-    """Leave where each trainer stands in a folder `state_NAME`."""
+    """Save the state of each trainer in a folder `state_NAME`."""
     for name, trainer in trainers.items():
         place = folder / f"state_{name}"
         place.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def save_trainers(trainers: dict[str, Trainer], folder: Path) -> None:
 
 
 def load_trainers(trainers: dict[str, Trainer], folder: Path) -> None:
-    """Go on where `save_trainers` was; RunError when the folder holds no such state."""
+    """Restore what `save_trainers` saved; RunError when the folder has no such state."""
     for name, trainer in trainers.items():
         trainer.load_state(folder / f"state_{name}")
 

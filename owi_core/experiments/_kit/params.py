@@ -103,7 +103,7 @@ def check_params(params: Any) -> None:
     """Raise SettingError when a value is not of its kind, range or choices."""
     for p in parameters(type(params)):
         value = getattr(params, p.name)
-        # None stands for "by choice" only where the declaration says so.
+        # None means "by choice" only where the declaration says so.
         if value is None and p.default is None:
             continue
         # Before the comparisons below: "7" <= 9 would raise a TypeError, and True <= 9 would pass.

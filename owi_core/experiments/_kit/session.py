@@ -1,4 +1,4 @@
-"""What experiments that train a Transformer share: its parameters, and a run one can watch."""
+"""What experiments that train a Transformer share: its parameters, and a watched run."""
 
 import dataclasses
 import math
@@ -50,10 +50,10 @@ class TransformerParams(BaseParams):
     d_model: int = setting(128, "width of the residual stream", low=8, high=256)
     d_mlp: int = setting(256, "width of the perceptron", low=8, high=1024)
     dropout: float | None = setting(None, "dropout", low=0.0, high=0.9)
-    norm: str | None = setting(None, "where the norm stands", choices=("pre", "post"))
+    norm: str | None = setting(None, "where the norm is applied", choices=("pre", "post"))
     activation: str | None = setting(None, "activation of the perceptron", choices=("gelu", "relu"))
     positions: str = setting(
-        "sinusoidal", "how positions are told", choices=("sinusoidal", "learned", "none")
+        "sinusoidal", "how positions are encoded", choices=("sinusoidal", "learned", "none")
     )
     embedding_scale: float | None = setting(
         None, "factor on the embedding at the input (1 … √d_model)", low=1.0, high=16.0
@@ -204,7 +204,7 @@ def watch_training(
 
 @torch.no_grad()
 def snapshot(bundle: Bundle, watched: Watched, step: int) -> Snapshot:
-    """Return the watched sentence's pattern as the model stands now, rounded to four digits."""
+    """Return the watched sentence's pattern in the model as it is now, rounded to four digits."""
     bundle.model.eval()
     # explicit: only this path returns the pattern; the fused one never builds it.
     output = bundle.model(torch.tensor([watched.encoding.ids]), explicit=True)

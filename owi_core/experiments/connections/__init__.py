@@ -1,6 +1,6 @@
-"""RNN, LSTM, GRU, convolution and Transformer of one size: who reaches whom, and what that costs.
+"""RNN, LSTM, GRU, convolution and Transformer of one size: what reaches what, at what cost.
 
-Parts: maps (influence in freshly drawn models, for one's own sentences), recall (trained: a word
+Parts: maps (influence in freshly drawn models, for any two sentences), recall (trained: a word
 over a distance), data (trained: a rule of two neighbours, from few to many sentences), time.
 """
 
@@ -124,7 +124,7 @@ def _maps_verdict(result: Result) -> Verdict:
 
 
 def _data_verdict(result: Result) -> Verdict:
-    """Say who learns best from few sentences, and where attention stands then and with the most."""
+    """Say which model learns best from few sentences, and how attention does."""
     few, most = str(DATA_SIZES[1]), str(DATA_SIZES[-1])
     by_data = {kind: given(m.accuracy_by_data, {}) for kind, m in result.models.items()}
     from_few = {kind: accuracy[few] for kind, accuracy in by_data.items()}

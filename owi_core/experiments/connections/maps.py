@@ -1,4 +1,4 @@
-"""The maps of the connections lab: who moves whom, in two sentences of any words."""
+"""The maps of the connections lab: which word moves which, in two sentences of any words."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ def compare_maps(
 ) -> Found:
     """Return the maps of two sentences under `name`, and by model what they show.
 
-    What was measured last stands beside the model's size, and again under `name`.
+    The newest numbers are beside the model's size, and again under `name`.
     Sentences of unequal length have maps that cannot be laid over each other: their changes are
     None.
     """
@@ -63,7 +63,7 @@ def compare_maps(
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of any text; blanks part words and are none.
+    """Return the words of any text; blanks separate words and are not words.
 
     Raises TextError for a text that is empty, no text, or has too few or too many words.
     """

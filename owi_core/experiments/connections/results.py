@@ -1,4 +1,4 @@
-"""What the connections lab finds: numbers by model, and maps of who moves whom."""
+"""What the connections lab finds: numbers by model, and maps of which word moves which."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a model can still answer when the needed word stands outside its window."""
+"""What a model can still answer when the needed word is outside its window."""
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ def result(params: Settings, done: Mapping[str, Any]) -> Result:
 
 
 def verdict(result: Result) -> Verdict:
-    """Return whether the window answers inside its reach, and stops dead outside."""
+    """Return whether the window answers inside its reach, and fails outside."""
     full, window = result.kinds["full"], result.kinds["window"]
     outside, change = window.accuracy_outside, window.outside_change_max
     if change:

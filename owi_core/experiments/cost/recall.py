@@ -63,7 +63,7 @@ def train(
 ) -> Generator[Event, None, list[float]]:
     """Yield the steps of training number `place` of `places`; return its losses.
 
-    Raises Interrupted when somebody wants an end, or with a Diverged when there is no going on.
+    Raises Interrupted when the run is asked to pause or stop, or with a Diverged event.
     """
     config = TrainConfig(
         steps=params.steps,

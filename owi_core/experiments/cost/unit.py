@@ -25,8 +25,8 @@ class Unit(NamedTuple):
     measure: Measure
 
 
-class Interrupted(Exception):  # noqa: N818  (it is no error)
-    """Somebody wants the run to pause or to stop, or `event` has ended it."""
+class Interrupted(Exception):  # noqa: N818  (not an error)
+    """The run was asked to pause or stop, or `event` has ended it."""
 
     def __init__(self, event: Event | None = None) -> None:
         self.event = event
@@ -34,13 +34,13 @@ class Interrupted(Exception):  # noqa: N818  (it is no error)
 
 
 def look_up(control: Control) -> None:
-    """Raise Interrupted when the run shall not go on."""
+    """Raise Interrupted when the run is asked to pause or stop."""
     if control.request != "run":
         raise Interrupted
 
 
 def quiet(work: Callable[[Control], Any]) -> Measure:
-    """Return a measurement that reports nothing on its way."""
+    """Return a measurement that yields no events."""
 
     def measure(control: Control) -> Generator[Event, None, Any]:
         look_up(control)

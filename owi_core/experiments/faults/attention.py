@@ -1,6 +1,6 @@
-"""Six mistakes of beginners, each wrapped beside the right thing, and the check that catches it.
+"""Six mistakes of beginners, each beside the right code, and the check that catches it.
 
-Shapes: q, k, v (H, T, D); hidden (T,) bool, True = a padded token that nobody may look at.
+Shapes: q, k, v (H, T, D); hidden (T,) bool, True = a padded token that no query may look at.
 """
 
 from collections.abc import Callable

@@ -18,7 +18,7 @@ class WithoutResidual(Block):
     """Mistake: resid = Attention(x)."""
 
     def join(self, resid: Tensor, written: Tensor) -> Tensor:
-        """Return what attention wrote; what stood in the stream is lost."""
+        """Return what attention wrote; what the stream held is lost."""
         return written
 
 

@@ -42,7 +42,7 @@ class Way:
 class CopyInForward(Transformer):
     """The head's numbers are copied from the embedding at every call.
 
-    What the head is told by the gradient goes into the copy and is overwritten at the next call.
+    The head's gradient updates the copy, which is overwritten at the next call.
     """
 
     def forward(self, ids: Tensor, **settings: Any) -> ModelOutput:
