@@ -1,4 +1,4 @@
-"""The project's own source, read and never run: modules, imports, calls and catalogs."""
+"""The project's own source, parsed and never run: modules, imports, calls and catalogs."""
 
 import ast
 import string
@@ -37,7 +37,7 @@ class Module:
         return (node for node in ast.walk(self.tree) if isinstance(node, ast.Call))
 
     def strings(self) -> Iterator[ast.Constant]:
-        """Yield the string constants that are no docstring."""
+        """Yield the string constants that are not docstrings."""
         prose = {id(node.value) for node in ast.walk(self.tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(self.tree):
             written = isinstance(node, ast.Constant) and isinstance(node.value, str)
@@ -81,9 +81,9 @@ def app() -> tuple[Module, ...]:
 
 @cache
 def catalog(lang: str, name: str) -> dict[str, str]:
-    """Return a catalog's sentences by dotted key."""
-    table = tomllib.loads((CATALOGS / lang / f"{name}.toml").read_text("utf-8"))
-    return dict(_flat(table, ""))
+    """Return a catalog's sentences by dotted key; empty if there is no such catalog."""
+    path = CATALOGS / lang / f"{name}.toml"
+    return dict(_flat(tomllib.loads(path.read_text("utf-8")), "")) if path.exists() else {}
 
 
 def catalog_names(lang: str) -> set[str]:
@@ -91,7 +91,7 @@ def catalog_names(lang: str) -> set[str]:
 
 
 def placeholders(sentence: str) -> set[str]:
-    """Return the names of the places that a sentence leaves open."""
+    """Return the names of the placeholders of a sentence."""
     return {name.split(".")[0] for _, name, _, _ in string.Formatter().parse(sentence) if name}
 
 

@@ -1,4 +1,4 @@
-"""Two languages, one set of sentences: same keys, same places, every error has its words."""
+"""Two languages, one set of sentences: same keys and placeholders, a sentence for every error."""
 
 import ast
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ NAMES = sorted(catalog_names("zh") | catalog_names("en"))
 
 
 def raised() -> Iterator[tuple[Module, ast.Call, str]]:
-    """Yield every place that makes an error with a code written out."""
+    """Yield every call that makes an error with a literal code."""
     for module in app():
         for call in module.calls():
             code = call.args[0] if call.args else None
@@ -29,7 +29,7 @@ def raised() -> Iterator[tuple[Module, ast.Call, str]]:
                 yield module, call, str(code.value)
 
 
-def test_every_catalog_stands_in_both_languages() -> None:
+def test_every_catalog_exists_in_both_languages() -> None:
     assert catalog_names("zh") == catalog_names("en")
 
 
@@ -39,7 +39,7 @@ def test_a_catalog_has_the_same_keys_in_both_languages(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_sentence_has_the_same_places_in_both_languages(name: str) -> None:
+def test_a_sentence_has_the_same_placeholders_in_both_languages(name: str) -> None:
     zh, en = catalog("zh", name), catalog("en", name)
     different = {
         key: (placeholders(zh[key]), placeholders(en[key]))
@@ -68,7 +68,7 @@ def test_every_error_that_is_raised_has_a_sentence(lang: str) -> None:
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_an_error_brings_every_value_that_its_sentence_needs(lang: str) -> None:
+def test_an_error_has_every_value_that_its_sentence_needs(lang: str) -> None:
     for module, call, code in raised():
         given = {keyword.arg for keyword in call.keywords}
         if None not in given:  # **values cannot be read here

@@ -1,4 +1,4 @@
-"""What the documents and files for a server say agrees with the app that they put there."""
+"""The files for a server agree with the app and with each other."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from tests.house.source import ROOT
 CONTAINER = (ROOT / "Containerfile").read_text("utf-8")
 PROXY = (ROOT / "deploy" / "nginx.conf").read_text("utf-8")
 SERVER = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))["server"]
-# What Streamlit Community Cloud would read before requirements.txt; of two it takes the first.
+# Streamlit Community Cloud looks for these before requirements.txt, and takes the first it finds.
 READ_BEFORE = ("uv.lock", "Pipfile", "environment.yml")
 
 
@@ -24,7 +24,7 @@ def test_the_cloud_finds_one_list_of_packages_and_the_cpu_build() -> None:
     assert tomllib.loads((ROOT / "uv.toml").read_text("utf-8"))["pip"]["torch-backend"] == "cpu"
 
 
-def test_the_image_holds_the_app_and_runs_as_nobody_in_particular() -> None:
+def test_the_image_holds_the_app_and_does_not_run_as_root() -> None:
     assert instructions("FROM") == ["docker.io/library/python:3.11-slim"]
     copied = {word.removesuffix("/") for line in instructions("COPY") for word in line.split()[:-1]}
     needed = {"app.py", "pages", "owi_core", "assets", ".streamlit", "requirements.txt", "uv.toml"}
@@ -35,7 +35,7 @@ def test_the_image_holds_the_app_and_runs_as_nobody_in_particular() -> None:
     assert CONTAINER.index("\nUSER ") < CONTAINER.index("\nCMD ")
 
 
-def test_the_image_starts_the_server_and_asks_after_its_health() -> None:
+def test_the_image_starts_the_server_and_checks_its_health() -> None:
     command = json.loads(instructions("CMD")[0])
     assert command[:5] == ["python", "-m", "streamlit", "run", "app.py"]
     port = next(word.partition("=")[2] for word in command if "server.port" in word)

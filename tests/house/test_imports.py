@@ -59,7 +59,7 @@ def test_what_pages_share_imports_no_torch() -> None:
         assert roots(module) <= known, module.name
 
 
-def test_no_module_imports_itself_in_a_circle() -> None:
+def test_there_is_no_import_cycle() -> None:
     known = {module.name for module in app()}
     graph = {m.name: (m.imports(lazy=False) & known) - {m.name} for m in app()}
     list(graphlib.TopologicalSorter(graph).static_order())  # raises CycleError, naming the circle
@@ -69,7 +69,7 @@ def test_the_map_of_the_core_names_every_module() -> None:
     assert {part(m.name) for m in core()} - {"__init__"} == set(order())
 
 
-def test_a_module_imports_only_what_stands_above_it() -> None:
+def test_a_module_imports_only_what_is_above_it_in_the_map() -> None:
     rank = {name: place for place, name in enumerate(["__init__", *order()])}
     for module in core():
         own = part(module.name)

@@ -95,7 +95,7 @@ def printed(module: Module) -> Iterator[tuple[ast.AST, str]]:
 
 
 def _speaks_itself(call: ast.Call) -> bool:
-    """Tell a translator's `t.markdown(key)` and a log's `_log.error(…)` from Streamlit's."""
+    """Return whether it is `t.markdown(key)` or `_log.error(…)`, not a call of Streamlit."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     name = getattr(owner, "attr", getattr(owner, "id", ""))
     translated = isinstance(owner, ast.Call) and called_name(owner) == "translator"
@@ -141,7 +141,7 @@ def test_no_random_number_can_reach_the_screen() -> None:
         assert not [where(module, n) for n in drawn if n.attr in {"random", "default_rng"}]
 
 
-def test_what_streamlit_is_about_to_drop_is_not_used() -> None:
+def test_no_deprecated_function_of_streamlit_is_used() -> None:
     for module in modules("app.py", "pages"):
         text = module.path.read_text("utf-8")
         assert not re.search(r"use_container_width|st\.experimental_|components\.v1|add_rows", text)
@@ -177,7 +177,7 @@ def test_what_a_widget_offers_is_bounded_by_the_form_fields() -> None:
     assert {name for module, name in found.values() if module == FORMS} == BOUNDED - {"radio"}
 
 
-def test_a_default_that_is_nothing_says_what_else_there_is() -> None:
+def test_a_default_of_none_says_what_else_may_be_chosen() -> None:
     for module in modules("app.py", "pages"):
         for call in module.calls():
             default = call.args[1] if len(call.args) > 1 else None
@@ -187,12 +187,12 @@ def test_a_default_that_is_nothing_says_what_else_there_is() -> None:
                 assert not nothing or among, f"{where(module, call)}: among=…"
 
 
-# That torch.save and torch.load keep a shared matrix has to be seen, not believed: this module
-# tries them in memory, on its own bytes, with weights_only. No file and no user's bytes reach it.
+# This module shows that torch.save and torch.load keep a shared matrix: it calls them in memory, on
+# its own bytes, with weights_only. No file and no bytes of a user reach it.
 TRIES_TORCH_SAVE = "owi_core.probes.tie_proof"
 
 
-def test_what_tries_torch_save_reads_its_own_bytes_and_runs_no_code() -> None:
+def test_the_proof_with_torch_save_reads_only_its_own_bytes() -> None:
     (module,) = modules("owi_core/probes/tie_proof.py")
     (load,) = (call for call in module.calls() if ast.unparse(call.func) == "torch.load")
     assert ast.unparse(load) == "torch.load(memory, weights_only=True)"

@@ -21,7 +21,7 @@ FORBIDDEN_MODULES = {
     "pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "yaml", "runpy",
     "zipfile", "tarfile", "ctypes", "xml", "requests", "httpx", "socket", "http",
 }  # fmt: skip
-# One starts workers, one measures a fresh process; neither is given a user's words.
+# One starts workers, one measures a new process; neither receives text of a user.
 START_PROCESSES = {"owi_core.jobs.worker_process", "owi_core.probes.memory"}
 MEGABYTE = 2**20
 
@@ -63,7 +63,7 @@ def test_nothing_that_a_user_sends_is_run_or_unpickled() -> None:
         "np.load(path, allow_pickle=True)",
     ],
 )
-def test_what_is_forbidden_is_found(line: str) -> None:
+def test_each_forbidden_call_is_found(line: str) -> None:
     module = Module("pages.x", ROOT / "pages" / "x.py", ast.parse(line))
     assert list(faults(module))
 
@@ -81,7 +81,7 @@ def test_only_two_places_start_a_process_and_they_pass_a_list() -> None:
     assert found <= START_PROCESSES
 
 
-def test_the_server_keeps_its_guards_up_and_its_doors_small() -> None:
+def test_the_server_keeps_its_protections_and_its_upload_limit() -> None:
     server = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))["server"]
     assert server["enableXsrfProtection"] is True
     assert server["enableCORS"] is True
@@ -105,7 +105,7 @@ def test_every_uploader_has_its_own_bound_and_kind() -> None:
 
 
 def test_nothing_is_opened_by_the_name_of_an_upload() -> None:
-    """An uploaded file's `.name` is a stranger's text; only its bytes are read."""
+    """The `.name` of an uploaded file is untrusted text; only its bytes are read."""
     for module in modules("app.py", "pages"):
         names = {
             target.id

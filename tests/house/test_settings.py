@@ -1,4 +1,4 @@
-"""Every variable that the code reads is declared in one place, and nothing else reads any."""
+"""Every environment variable is declared in one module, and only that module reads any."""
 
 import ast
 import re
@@ -7,8 +7,8 @@ from pages._ui.base import settings
 from tests.house.source import Module, app, where
 
 DECLARED = {variable for variable, _, _ in settings.table()}
-# Who may touch the environment: the settings; a worker's start, which hands it on; a switch that
-# keeps a library of torch's quiet.
+# Modules that may use the environment: the settings; the start of a worker, which passes it on; a
+# switch that silences a library of torch.
 HANDLE_THE_ENVIRONMENT = {
     "pages._ui.base.settings",
     "owi_core.jobs.worker_process",
@@ -26,7 +26,7 @@ def test_only_the_settings_read_the_environment() -> None:
     assert found == HANDLE_THE_ENVIRONMENT
 
 
-def test_no_variable_of_ours_is_named_outside_the_settings() -> None:
+def test_no_variable_of_the_app_is_named_outside_the_settings() -> None:
     found = [
         where(module, node)
         for module in app()
@@ -42,7 +42,7 @@ def test_variables_that_tests_and_documents_name_are_declared() -> None:
     files = [*root.glob("*.md"), *(root / "docs").glob("*.md"), root / "Containerfile"]
     files += (root / "tests").rglob("*.py")
     for path in files:
-        if path.name == "test_settings.py":  # it names wrong ones as well
+        if path.name == "test_settings.py":  # it names wrong variables as well
             continue
         named = set(re.findall(r"\bOWI_[A-Z_]*[A-Z]\b", path.read_text("utf-8")))
         assert named <= DECLARED, path

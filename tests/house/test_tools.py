@@ -1,4 +1,4 @@
-"""The house is in order: style, types, what is installed, and the lines that the README gives."""
+"""Style, types, installed packages, and the lines that the README gives."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 from tests.house.source import ROOT, app, modules
 
-OF_THE_SERVER = {"uvloop"}  # Streamlit's server takes it where it is installed
+OF_THE_SERVER = {"uvloop"}  # Streamlit's server uses it if it is installed
 COMMANDS = {"ruff", "mypy", "pytest-xdist"}  # run below, or by pytest itself; not imported
 
 
@@ -24,7 +24,7 @@ def test_the_tools_find_nothing(command: list[str]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_module_opens_with_a_sentence() -> None:
+def test_every_module_has_a_docstring() -> None:
     import ast
 
     for module in app():
