@@ -122,13 +122,10 @@ def _list(_: argparse.Namespace) -> int:
 
 
 def _run(parsed: argparse.Namespace) -> int:
-    import torch
-
-    from owi_core import experiments
+    from owi_core import experiments, process
     from owi_core.events import Diverged, to_json
 
-    # Two threads are a little faster on a quiet machine and several times slower on a busy one.
-    torch.set_num_threads(1)
+    process.prepare_command()
     experiment = experiments.find(parsed.experiment)
     params = experiments.parse_params(experiment, _assignments(parsed.set))
     # A folder that cannot be written must be reported before minutes of training.

@@ -1,44 +1,33 @@
-"""What moves the weights in a training: torch's Adam and AdamW, our Muon; none loads a compiler.
+"""The update rules of a training: Adam and AdamW of torch, our Muon; none loads a compiler.
 
-To make or to step an optimizer of torch 2.13 loads `torch._dynamo`: 800 modules, 70 MB and most of
-a second of a run that compiles nothing.
+Making or stepping an optimizer of torch 2.13 imports `torch._dynamo`. `process.skip_compiler_hooks`
+prevents it for what all optimizers share; the two classes here do it for their step.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from owi_core.config import TrainConfig
 from owi_core.muon import Muon
-
-
-def _plain(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method of torch's without what it does around it for the compiler's sake."""
-    plain: Callable[..., Any] = method.__wrapped__  # type: ignore[attr-defined]
-    return plain
-
-
-for _method in ("add_param_group", "load_state_dict", "state_dict", "zero_grad"):
-    # Where torch/_compile.py keeps the method as the compiler is to leave it, once it has asked.
-    _inner = _plain(getattr(torch.optim.Optimizer, _method))
-    setattr(_inner, "__dynamo_disable", _inner)
+from owi_core.process import skip_compiler_hooks, unwrapped
 
 
 class Adam(torch.optim.Adam):
-    """torch's own, the same numbers."""
+    """The optimizer of torch, with the same numbers."""
 
-    step = torch.no_grad()(_plain(torch.optim.Adam.step))
+    step = torch.no_grad()(unwrapped(torch.optim.Adam.step))
 
 
 class AdamW(torch.optim.AdamW):
-    """torch's own, the same numbers."""
+    """The optimizer of torch, with the same numbers."""
 
-    step = torch.no_grad()(_plain(torch.optim.AdamW.step))
+    step = torch.no_grad()(unwrapped(torch.optim.AdamW.step))
 
 
 def optimizers_of(model: Any, config: TrainConfig) -> list[torch.optim.Optimizer]:
-    """Return the optimizers that `config` names, between them one for each parameter."""
+    """Return the optimizers that `config` names; each parameter belongs to exactly one of them."""
+    skip_compiler_hooks()
     decay, lr = config.weight_decay, config.lr
     if config.optimizer == "adam":
         return [Adam(model.parameters(), lr=lr, weight_decay=decay, fused=True)]

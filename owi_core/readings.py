@@ -208,11 +208,6 @@ def clearest_layer(readings: Sequence[Looking]) -> int:
     return int(np.mean(weights, axis=0).argmax())
 
 
-def use_one_thread() -> None:
-    """Let torch compute on one thread: short sentences gain nothing by more, others wait."""
-    torch.set_num_threads(1)
-
-
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Two sentences in one model, each seen from its own query token."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from owi_core.jobs.worker import Caps
+from owi_core.jobs.messages import Caps
 
 
 @dataclass(frozen=True)

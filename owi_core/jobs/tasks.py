@@ -18,7 +18,7 @@ from owi_core.events import (
     Stopped,
     from_json,
 )
-from owi_core.jobs.worker import EVENTS_FILE, Caps, Job
+from owi_core.jobs.messages import EVENTS_FILE, Caps, Job
 
 State = Literal[
     "queued", "running", "pausing", "paused", "stopping",

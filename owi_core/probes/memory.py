@@ -1,9 +1,10 @@
 """The largest amount of memory that a call held at one time, as torch's allocator counts it."""
 
-import os
 from collections.abc import Callable
 
 from torch.autograd.profiler import profile
+
+from owi_core.process import quiet_profiler
 
 
 def peak_bytes(work: Callable[[], object]) -> int:
@@ -11,8 +12,7 @@ def peak_bytes(work: Callable[[], object]) -> int:
 
     Memory allocated before it does not count; scratch space inside torch's kernels does.
     """
-    # Otherwise the profiler writes a line to standard error when it starts and when it stops.
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+    quiet_profiler()
     with profile(profile_memory=True) as seen:
         work()
     kineto = seen.kineto_results

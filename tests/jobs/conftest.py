@@ -12,7 +12,7 @@ import pytest
 
 from owi_core.jobs.limits import Limits
 from owi_core.jobs.manager import JobManager
-from owi_core.jobs.worker import Caps
+from owi_core.jobs.messages import Caps
 from owi_core.jobs.worker_process import start_python
 
 Make = Callable[..., JobManager]

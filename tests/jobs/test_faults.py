@@ -15,7 +15,7 @@ import pytest
 
 from owi_core.errors import RunError
 from owi_core.jobs.deadlines import Deadlines
-from owi_core.jobs.worker import Caps
+from owi_core.jobs.messages import Caps
 from owi_core.jobs.worker_process import start_python
 from tests.house.source import app, called_name, where
 from tests.jobs.conftest import Make, until

@@ -12,8 +12,8 @@ from owi_core.errors import RunError
 from owi_core.events import Evaluated, Finished, Snapshot, StepDone
 from owi_core.jobs import worker_process
 from owi_core.jobs.manager import JobManager
+from owi_core.jobs.messages import Caps
 from owi_core.jobs.runs import Run
-from owi_core.jobs.worker import Caps
 from owi_core.jobs.worker_process import start_python
 from tests.jobs.conftest import Make, is_alive, start_fake_worker, until
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from owi_core.errors import RunError
 from owi_core.events import Failed, StepDone, Stopped, from_json
-from owi_core.jobs.worker import Caps, Job, memory_mb, read_job
+from owi_core.jobs.memory import memory_mb
+from owi_core.jobs.messages import Caps, Job, read_job
 from owi_core.jobs.worker_process import start_python
 from tests.jobs.conftest import is_alive, start_fake_worker, until
 

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from owi_core.jobs.manager import JobManager
+from owi_core.jobs.memory import memory_mb
 from owi_core.jobs.tasks import HAS_WORKER
-from owi_core.jobs.worker import memory_mb
 from pages._ui.base.entries import page_entries
 from pages._ui.base.i18n import catalog
 from pages._ui.session.overview import overview

@@ -8,9 +8,10 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from owi_core import process
 from owi_core.assets import ASSETS
 from pages._ui.base.i18n import catalog
-from pages._ui.frame.frame import _spare_the_collector, page_entries
+from pages._ui.frame.frame import page_entries
 from tests.house.source import labs
 
 APP = str(ASSETS.parent / "app.py")
@@ -48,7 +49,7 @@ def test_each_lab_names_the_papers_and_sources_of_its_subject(name: str) -> None
 
 def test_what_a_page_has_loaded_is_left_out_of_later_collections() -> None:
     gc.unfreeze()
-    _spare_the_collector.cache_clear()
+    process.freeze_loaded.cache_clear()
     opened("home")
     spared = gc.get_freeze_count()
     assert spared > len(gc.get_objects())
@@ -58,7 +59,7 @@ def test_what_a_page_has_loaded_is_left_out_of_later_collections() -> None:
 
 def test_pages_that_are_drawn_at_once_wait_little_for_each_other() -> None:
     before = sys.getswitchinterval()
-    st.cache_resource.clear()
+    process.prepare_server.cache_clear()
     try:
         opened("train")
         assert sys.getswitchinterval() < 0.001
@@ -95,7 +96,6 @@ def test_switch_changes_language_and_address() -> None:
 
 
 def _failing_page() -> None:
-    import streamlit as st
 
     from pages._ui.base.guard import guarded
 

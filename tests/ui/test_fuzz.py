@@ -15,7 +15,7 @@ import pytest
 from owi_core.assets import ASSETS
 from owi_core.checkpoints import from_bytes, to_bytes
 from owi_core.errors import OwiError
-from owi_core.jobs.worker import memory_mb
+from owi_core.jobs.memory import memory_mb
 from owi_core.untrusted import MisfitError
 from pages._ui.base import links
 from pages._ui.lessons.file import parse

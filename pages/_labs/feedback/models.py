@@ -10,7 +10,6 @@ from owi_core.config import SamplingConfig
 from owi_core.events import Finished
 from owi_core.generation import Forecast, foresee, uniforms
 from owi_core.probes.cache import past_moves
-from owi_core.readings import use_one_thread
 from owi_core.tokenizer import CharTokenizer
 from pages._ui.draw.run_panel import latest_run
 from pages._ui.session.models import current_model
@@ -66,7 +65,6 @@ def u_of(seed: int, number: int) -> float:
 @st.cache_data(show_spinner=False, max_entries=20)
 def moves(stamp: str, ids: tuple[int, ...], _bundle: Bundle) -> tuple[float, float]:
     """Return how far earlier logits move when a token is appended: with the mask, and without."""
-    use_one_thread()
     masked, unmasked = (past_moves(_bundle.model, ids, masked=m) for m in (True, False))
     return masked, unmasked
 
@@ -75,7 +73,6 @@ def moves(stamp: str, ids: tuple[int, ...], _bundle: Bundle) -> tuple[float, flo
 def _forecast(
     stamp: str, ids: tuple[int, ...], sampling: SamplingConfig, _bundle: Bundle
 ) -> Forecast:
-    use_one_thread()
     return foresee(_bundle.model, ids, sampling)
 
 
@@ -91,5 +88,4 @@ def _unfinished() -> Path | None:
 
 @st.cache_resource(show_spinner=False, scope="session", max_entries=2)
 def _loaded(folder: str) -> Bundle:
-    use_one_thread()
     return load(Path(folder))

@@ -7,7 +7,6 @@ import streamlit as st
 from owi_core.checkpoints import load
 from owi_core.experiments.faults.masks import Changed, Seen, changes_in, see, wrapped
 from owi_core.jobs.runs import Run
-from owi_core.readings import use_one_thread
 
 
 def changes_of(run: Run, name: str, text: str) -> Changed:
@@ -22,14 +21,12 @@ def seen_by(run: Run, name: str, text: str) -> Seen:
 
 @st.cache_data(show_spinner=False, max_entries=60)
 def _changes(folder: str, inside: str, name: str, text: str) -> Changed:
-    use_one_thread()
     bundle = load(Path(folder) / inside)
     return changes_in(wrapped(bundle.model, name), bundle.tokenizer.encode(text))
 
 
 @st.cache_data(show_spinner=False, max_entries=60)
 def _seen(folder: str, inside: str, name: str, text: str) -> Seen:
-    use_one_thread()
     bundle = load(Path(folder) / inside)
     return see(wrapped(bundle.model, name), bundle.tokenizer.encode(text))
 

@@ -21,7 +21,6 @@ from owi_core.probes.step import (
     run_step,
     with_cell,
 )
-from owi_core.readings import use_one_thread
 from pages._labs.step import chain
 from pages._labs.step import edits as step_edits
 from pages._ui.base.i18n import error_text
@@ -71,7 +70,6 @@ class Shown:
 
 def choose(page: Frame) -> Shown:
     """Draw the controls; return the step that they, and what was typed in the chain, make."""
-    use_one_thread()
     source = segments(
         page.t("source.label"),
         SOURCES,

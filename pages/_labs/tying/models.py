@@ -20,7 +20,7 @@ from owi_core.probes.tie_touch import (
     strongest_edit,
     touch,
 )
-from owi_core.readings import read, use_one_thread
+from owi_core.readings import read
 from owi_core.tokenizer import WordTokenizer
 
 SHIPPED = "swap"
@@ -29,7 +29,6 @@ SHIPPED = "swap"
 @st.cache_resource(show_spinner=False, max_entries=8)
 def bundle_from(source: str) -> Bundle:
     """Return the model of a source; ModelFileError where there is none."""
-    use_one_thread()
     return shipped(source) if source in shipped_names() else load(Path(source))
 
 

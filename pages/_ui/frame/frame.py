@@ -7,13 +7,12 @@ What needs torch is imported where it is used: that takes seconds at a server's 
 by then the title is on screen.
 """
 
-import gc
 import json
-from functools import lru_cache
 from typing import Any, NoReturn
 
 import streamlit as st
 
+from owi_core import process
 from pages._ui.base import access, i18n, links, page_contents, settings, teaching
 from pages._ui.base.entries import HOME, PageEntry, listed_entries, page_entries
 from pages._ui.base.i18n import Translator, translator
@@ -32,6 +31,7 @@ def frame(name: str) -> Frame:
     the link in the address bar; while the model is trained that a link was made with, or until a
     lesson's question has been answered, nothing below the heading is drawn.
     """
+    process.prepare_server()
     lang = language()
     t = translator(lang, name)
     state.remember()
@@ -117,18 +117,7 @@ def footer(lang: str) -> None:
         doors.here(lang, name)
         settings_check.tell(lang)
     st.caption(translator(lang, "common")("footer"))
-    _spare_the_collector(name)
-
-
-@lru_cache(maxsize=64)
-def _spare_the_collector(_page: str) -> None:
-    """Leave what is loaded out of later garbage collections, once for each page of the server.
-
-    Streamlit collects after every run of a script, while everybody waits; going through all that
-    torch and the charts consist of takes longer than the run.
-    """
-    gc.collect()
-    gc.freeze()
+    process.freeze_loaded(name)
 
 
 def _lesson(name: str, lang: str) -> Any:

@@ -12,7 +12,6 @@ import streamlit as st
 
 from owi_core.errors import LessonError, OwiError
 from owi_core.measures import MEASURES, Measured, measure
-from owi_core.readings import use_one_thread
 from pages._ui.base import links, teaching
 from pages._ui.base.entries import HOME, page_entries
 from pages._ui.base.i18n import Translator, error_text, translator
@@ -253,5 +252,4 @@ def _forget(course: Course) -> None:
 @st.cache_data(show_spinner=False, max_entries=200)
 def _measured(name: str, values: str) -> Measured:
     assert name in MEASURES
-    use_one_thread()
     return measure(name, json.loads(values), shipped_bundle)

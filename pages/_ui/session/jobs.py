@@ -1,6 +1,5 @@
 """The job engine as the session of a page uses it: its runs, its folder, its presence."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +10,12 @@ import streamlit as st
 from owi_core.experiments import find, parse_params, recipe
 from owi_core.jobs.limits import Limits
 from owi_core.jobs.manager import JobManager
+from owi_core.jobs.messages import Caps
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
-from owi_core.jobs.worker import Caps
 from pages._ui.base import settings
 from pages._ui.base.settings import Settings
 from pages._ui.session import state
-
-# Each part of a page that is sent lets go of the interpreter; while others draw theirs, its thread
-# gets it back only after so long, a hundred times for a page. Python's own 5 ms is far too long.
-SWITCH_SECONDS = 0.0005
 
 
 @dataclass(frozen=True)
@@ -70,7 +65,6 @@ def session_jobs() -> SessionJobs:
 @st.cache_resource(show_spinner=False, on_release=JobManager.close)
 def manager() -> JobManager:
     """Return the one manager of this server."""
-    sys.setswitchinterval(SWITCH_SECONDS)
     return JobManager(_recipe_of, limits_of(settings.current()))
 
 

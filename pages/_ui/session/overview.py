@@ -6,8 +6,8 @@ from streamlit import runtime
 
 from owi_core.events import Started, StepDone
 from owi_core.jobs.manager import JobManager
+from owi_core.jobs.memory import memory_mb
 from owi_core.jobs.tasks import ENDED, HAS_WORKER, State, Task
-from owi_core.jobs.worker import memory_mb
 
 SESSIONS = "active_sessions"
 

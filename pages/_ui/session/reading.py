@@ -8,7 +8,7 @@ import streamlit as st
 from owi_core.checkpoints import Bundle, load, shipped, shipped_names
 from owi_core.errors import OwiError
 from owi_core.gallery import DEFAULT_MODEL, model_for
-from owi_core.readings import Reading, read, use_one_thread
+from owi_core.readings import Reading, read
 from pages._ui.base import page_contents
 from pages._ui.session.models import current_model
 from pages._ui.session.state import current_view, held, renew
@@ -87,7 +87,6 @@ def _n_words(model: str, text: str) -> int:
 @st.cache_resource(show_spinner=False)
 def shipped_bundle(name: str) -> Bundle:
     """Return a model that comes with the app, loaded once for all."""
-    use_one_thread()
     return shipped(name)
 
 
