@@ -1,4 +1,4 @@
-"""Things to do later unless called off: one thread, however many are waiting."""
+"""Actions to be done later unless they are cancelled: one thread, however many wait."""
 
 import threading
 import time
@@ -6,7 +6,11 @@ from collections.abc import Callable, Hashable
 
 
 class Deadlines:
-    """Calls functions when their time has come, from its own thread, which ends with `close`."""
+    """Calls functions when their time has come, from its own thread, which ends with `close`.
+
+    Not threading.Timer: that is one thread per action, and a class that leaves makes a hundred.
+    Times are of the monotonic clock: setting the system's clock delays nothing.
+    """
 
     def __init__(self) -> None:
         self._due: dict[Hashable, tuple[float, Callable[[], None]]] = {}
@@ -16,13 +20,13 @@ class Deadlines:
         self._thread.start()
 
     def set(self, key: Hashable, seconds: float, action: Callable[[], None]) -> None:
-        """Do it in so many seconds; another one under the same key replaces it."""
+        """Call `action` after so many seconds; it replaces an older one under the same key."""
         with self._changed:
             self._due[key] = (time.monotonic() + seconds, action)
             self._changed.notify()
 
     def cancel(self, key: Hashable) -> None:
-        """Call it off, if it is still to come."""
+        """Forget an action, if it has not begun."""
         with self._changed:
             self._due.pop(key, None)
 
@@ -31,6 +35,7 @@ class Deadlines:
         with self._changed:
             self._open = False
             self._changed.notify()
+        # An action may close the deadlines itself; a thread cannot wait for its own end.
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
@@ -39,13 +44,14 @@ class Deadlines:
             with self._changed:
                 if not self._open:
                     return
-                action = self._pop_ripe()
+                action = self._pop_due()
                 if action is None:
                     self._changed.wait(self._seconds_left())
+            # Outside the lock: an action may set or cancel others, and wait for other locks.
             if action is not None:
                 action()
 
-    def _pop_ripe(self) -> Callable[[], None] | None:
+    def _pop_due(self) -> Callable[[], None] | None:
         for key, (moment, action) in self._due.items():
             if moment <= time.monotonic():
                 del self._due[key]

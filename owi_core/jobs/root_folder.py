@@ -1,7 +1,7 @@
-"""The folder in which a server keeps its runs: locked while it lives, swept away after a crash.
+"""The folder in which a server keeps its runs: locked while it lives, deleted after a crash.
 
 A server that is killed cannot delete its own. The lock goes with the process, so the next server
-sees which folders nobody owns any more.
+sees which folders have no owner any more.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows: a killed server's folder stays until somebody deletes it
+except ImportError:  # Windows: the folder of a killed server stays until it is deleted by hand
     fcntl = None  # type: ignore[assignment]
 
 PREFIX, LOCK = "owi-", "lock"
@@ -25,25 +25,25 @@ class RootFolder:
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
         self._lock = None
         if fcntl is not None:
-            # Under its final name only once it is locked: nobody may find it free before.
+            # It gets its final name once it is locked: another server must not find it unlocked.
             half = self.path / f"{LOCK}.half"
             self._lock = half.open("wb")
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             half.rename(self.path / LOCK)
 
     def delete(self) -> None:
-        """Delete it with all that is in it."""
+        """Delete it with everything in it."""
         shutil.rmtree(self.path, ignore_errors=True)
         if self._lock is not None:
             self._lock.close()
 
 
 def sweep() -> None:
-    """Delete the folders of servers that are no more."""
+    """Delete the folders of servers that have ended without deleting them."""
     if fcntl is None:
         return
     for lock in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LOCK}"):
-        # One that is still locked, or that somebody else has just swept away, is an OSError.
+        # A lock that is still held, or that another server has just deleted, raises OSError.
         with suppress(OSError):
             _sweep(lock)
 

@@ -1,7 +1,7 @@
 """Which runs a class may follow: a short code for each place on a page that shows one.
 
-The code stands for the place, not for one run: who trains again there takes the class along.  It
-lives as long as the session that made it keeps the run.
+The code belongs to the place, not to one run: when its owner trains again there, the class follows
+the new run.  It is valid as long as the session that made it keeps the run.
 """
 
 import threading
@@ -14,7 +14,7 @@ from owi_core.jobs.runs import Onlooker, Run
 
 # How the page draws the run; this module stores it and passes it on.
 Draw = TypeVar("Draw")
-# Nothing that is mistaken for another on a projector: no O and 0, no I, L and 1.
+# No letter that looks like another one on a projector: no O and 0, no I, L and 1.
 LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 # 31 ** 6 codes, nearly 900 million: trying one costs the server a drawn page, some 30 ms, so that
 # half of them keep a core busy for five months, and a code is gone with its teacher.
@@ -24,7 +24,7 @@ MOST_CODES = 500
 
 @dataclass(frozen=True)
 class Sight(Generic[Draw]):
-    """What a class sees: a run without a say in it, the lab that it is of, how it is drawn."""
+    """What a class sees: a run that it cannot change, the lab of the run, and how it is drawn."""
 
     run: Onlooker
     lab: str
@@ -40,14 +40,14 @@ class _Shown(Generic[Draw]):
 
 
 class Register(Generic[Draw]):
-    """The codes of one server; any thread may ask it."""
+    """The codes of one server; any thread may call it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._shown: dict[tuple[str, str], _Shown[Draw]] = {}
 
     def show(self, place: str, run: Run, lab: str, draw: Draw) -> str:
-        """Let whoever has the code follow the run in this place; return the code.
+        """Let everyone who has the code follow the run in this place; return the code.
 
         place: a part of a page; there is one code for each and each session.
         """
@@ -61,9 +61,9 @@ class Register(Generic[Draw]):
             return code
 
     def follow(self, place: str, run: Run) -> str | None:
-        """Take the class along to the run that is now in this place; return its code, if any.
+        """Let the class follow the run that is now in this place; return its code, if any.
 
-        Not to another private one: that was not what its owner has agreed to.
+        Not if it is another private run: its owner has not agreed to show that one.
         """
         with self._lock:
             at = (run.session, place)
@@ -74,12 +74,12 @@ class Register(Generic[Draw]):
             return shown.code
 
     def end(self, place: str, session: str) -> None:
-        """Let nobody follow what is in this place any more."""
+        """End the code of this place."""
         with self._lock:
             self._shown.pop((session, place), None)
 
     def sight(self, code: str) -> Sight[Draw] | None:
-        """Return what is to be seen under a code; None where it is none, or not any more."""
+        """Return what a code shows; None if it is not a code, or no longer valid."""
         asked = plain(code)
         with self._lock:
             shown = next((each for each in self._shown.values() if each.code == asked), None)
@@ -102,7 +102,7 @@ class Register(Generic[Draw]):
 
 
 def plain(code: str) -> str:
-    """Return a code as it was given out, however it was typed: small, wide, with gaps."""
+    """Return a code as it was issued, however it was typed: lower case, full width, with spaces."""
     return "".join(
         letter for letter in unicodedata.normalize("NFKC", code).upper() if letter.isalnum()
     )

@@ -1,4 +1,4 @@
-"""One worker as its parent sees it: a child process, a thread that reads it, a way to end it."""
+"""A worker as the server sees it: a child process, a thread that reads it, a way to end it."""
 
 import json
 import os
@@ -52,16 +52,16 @@ class Worker:
         return self._process.pid
 
     def send(self, line: str) -> None:
-        """Write one line; a worker that is gone is noticed by its reader, not here."""
+        """Write one line. A worker that has exited is noticed by its reader thread, not here."""
         stdin = self._process.stdin
         assert stdin is not None
         with suppress(OSError, ValueError):
             stdin.write(line.encode("utf-8", "backslashreplace") + b"\n")
             stdin.flush()
 
-    def ask(self, wish: str) -> None:
+    def ask(self, request: str) -> None:
         """Ask the run to "pause" or to "stop"."""
-        self.send(json.dumps({"control": wish}))
+        self.send(json.dumps({"control": request}))
 
     def dismiss(self) -> None:
         """Close its stdin: an idle worker ends, a busy one stops first."""
@@ -70,7 +70,7 @@ class Worker:
                 self._process.stdin.close()
 
     def kill(self) -> None:
-        """End this one process, now."""
+        """End this one process at once."""
         self._process.kill()
 
     def join(self, seconds: float) -> bool:

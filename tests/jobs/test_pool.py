@@ -34,8 +34,8 @@ class HandWorker:
     def send(self, line: str) -> None:
         self.sent.append(line)
 
-    def ask(self, wish: str) -> None:
-        self.sent.append(wish)
+    def ask(self, request: str) -> None:
+        self.sent.append(request)
 
     def kill(self) -> None:
         self.killed = True

@@ -14,7 +14,7 @@ SESSIONS = "active_sessions"
 
 @dataclass(frozen=True)
 class Training:
-    """One run that has not ended: which lab's, where it stands, how large its worker is.
+    """One run that has not ended: its lab, its progress, the memory of its worker.
 
     place: its place in the queue, 0 where it is not in it.  memory_mb: 0 without a worker.
     """
@@ -30,7 +30,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Overview:
-    """The whole server at one moment; sessions: None where Streamlit does not tell."""
+    """The whole server at one moment; sessions: None where Streamlit does not report it."""
 
     sessions: int | None
     slots: int

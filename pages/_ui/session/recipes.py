@@ -11,7 +11,7 @@ from pages._ui.base.links import Recipe
 
 
 def recipe_of(experiment: str, params: Mapping[str, Any]) -> Recipe | None:
-    """Return a run's recipe as a link carries it; None where it holds what somebody typed."""
+    """Return a run's recipe as a link carries it; None where it contains typed text."""
     kind = find(experiment)
     full = parse_params(kind, params)
     settings = needed(full)
@@ -21,7 +21,7 @@ def recipe_of(experiment: str, params: Mapping[str, Any]) -> Recipe | None:
 
 
 def params_of(recipe: Recipe) -> dict[str, Any] | None:
-    """Return the complete parameters of a link's recipe; None where it is none, or not a safe one.
+    """Return the complete parameters of a link's recipe; None where it is not a safe one.
 
     A link may choose and count, but not type: a text could be anything, a path for instance.
     """
