@@ -7,8 +7,8 @@ from pages._ui.base import settings
 from tests.house.source import Module, app, where
 
 DECLARED = {variable for variable, _, _ in settings.table()}
-# Modules that may use the environment: the settings; the start of a worker, which passes it on; what
-# is set for a whole process.
+# Modules that may use the environment: the settings; the start of a worker, which passes it on;
+# what is set for a whole process.
 HANDLE_THE_ENVIRONMENT = {
     "pages._ui.base.settings",
     "owi_core.jobs.worker_process",
