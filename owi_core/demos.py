@@ -107,6 +107,7 @@ def _rows(demo: Demo) -> Values:
     pair = pair_of(demo.pair)
     bundle = shipped(pair.model)
     readings = [read(bundle, pair.a, pair.query_a), read(bundle, pair.b, pair.query_b)]
+    # One layer for both sentences, or their rows could not be compared.
     layer = clearest_layer(readings)
     seen: Values = {}
     for side, reading in zip("ab", readings, strict=True):
@@ -147,6 +148,7 @@ def _step(_: Demo) -> Values:
 
 
 def _tying(_: Demo) -> Values:
+    # The sentence that the page of shared weights opens with.
     reading = read(shipped("swap"), pair_of("nouns").a)
     found = touch(reading.bundle, reading.encoding.ids, reading.query, [TOUCHED], TOUCHED.cell)
     before = np.array(found.before.logits)

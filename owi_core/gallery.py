@@ -151,5 +151,6 @@ def _knows(family: str, text: str) -> bool:
 @cache
 def _tokenizer(language: str) -> WordTokenizer:
     """Return the one vocabulary that the pronoun models of a language share."""
+    # No spare rows: a word that no list has must stay unknown here.
     lists = word_list(language)
     return WordTokenizer(lists.words, classes=lists.classes)

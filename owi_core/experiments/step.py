@@ -89,6 +89,7 @@ def measure(inputs: StepInputs) -> Result:
     T, d = inputs.x.shape
     # All divisors, not the chosen one alone: reshaping mistakes cancel out for one head.
     heads = [n for n in range(1, d + 1) if d % n == 0]
+    # The inputs stay the same; only how they are split into heads differs.
     errors = [asdict(agreement(run_step(replace(inputs, n_head=n)))) for n in heads]
     # Reversed order moves every token, and is the same on every machine.
     order = shuffled(inputs, range(T - 1, -1, -1))

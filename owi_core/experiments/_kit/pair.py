@@ -93,6 +93,7 @@ def final_loss(side: Side) -> float:
 def save_both(sides: Sides, folder: Path) -> None:
     """Leave the first model in `folder` and the other one in a folder of its name inside."""
     first, other = sides
+    # The right model takes the place where every page looks for the model of a run.
     checkpoints.save(first.bundle, folder)
     checkpoints.save(other.bundle, folder / other.name)
 
@@ -105,6 +106,7 @@ def _train(pair: Pair[R], folder: Path | None, control: Control) -> Iterator[Eve
         if isinstance(event, Diverged):
             return
         if event.step % LOSS_EVERY == 0 and event.step < event.steps:
+            # Losses are cheap; live metrics run both models on held-out data.
             measured = pair.measure_live() if event.step % MEASURE_EVERY == 0 else {}
             yield Evaluated(event.step, _recent_losses(sides) | measured)
     if not all(side.trainer.finished for side in sides):

@@ -135,6 +135,7 @@ def run_session(
     # A resumed run has reported its start already.
     if trainer.step == 0:
         yield Evaluated(0, session.measure_live())
+    # May end early; then its own last event is the last of the run.
     yield from watch_training(
         trainer, bundle, session.watched, session.measure_live, folder, control or Control()
     )
@@ -190,6 +191,7 @@ def watch_training(
         last = step == config.steps
         if watched is not None and (step % snapshot_every == 0 or last):
             yield snapshot(bundle, watched, step)
+        # The last step is measured by run_session, after `measure`.
         if step % config.eval_every == 0 and not last:
             yield Evaluated(step, measure())
     if trainer.step < config.steps:

@@ -68,6 +68,7 @@ class Result(BaseResult):
     """By kind of model, what was measured of it; maps: [state][kind][sentence a or b]."""
 
     part: str
+    # All kinds of the part; a part that trains has fewer than the maps.
     models: dict[str, ModelResult]
     maps: dict[str, dict[str, dict[str, Record]]] | UnsetType = UNSET
     chance: Number | UnsetType = UNSET

@@ -91,11 +91,13 @@ def run(
         if unit.name not in done:
             try:
                 done[unit.name] = yield from unit.measure(control)
+            # From deep inside a measurement: an exception ends it without a test in every loop.
             except Interrupted as end:
                 yield end.event or early_end(
                     number - 1, folder, control, save_state=lambda place: _keep(place, done)
                 )
                 return
+        # All that is known so far, so that a page may draw from the newest event alone.
         yield Evaluated(number, part.metrics(done))
     result = part.result(params, done)
     yield Finished(NAME, asdict(params), result.to_dict(), part.verdict(result).to_dict())

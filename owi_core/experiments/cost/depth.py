@@ -109,11 +109,13 @@ def _measure(place: int, params: Settings) -> Measure:
             )
         )
         for event in prepared.trainer.steps(control):
+            # A diverged training ends the whole run: a grid with a hole answers no question.
             if isinstance(event, Diverged):
                 raise Interrupted(event)
             if isinstance(event, StepDone):
                 yield of_all(event, place, len(GRID))
         look_up(control)
+        # All held-out sentences: the verdict compares accuracies.
         measured = pronoun.measure_samples(prepared.bundle, prepared.tests["heldout"])
         return {
             "accuracy_heldout": measured.accuracy,

@@ -95,6 +95,7 @@ def answers(model: Any, ids: Tensor) -> Tensor:
 
 def of_all(event: StepDone, place: int, places: int) -> StepDone:
     """Return a step as one of all trainings of the run, of which each takes about as long."""
+    # Of this training alone; all of them have one size and one number of steps.
     per_step = event.seconds / event.step
     steps = event.steps * places
     step = event.steps * place + event.step

@@ -146,6 +146,7 @@ def _measure(name: str, params: Settings) -> Measure:
         # Drawn with another seed than the training sentences.
         rng = torch.Generator().manual_seed(params.seed + 1)
         T = params.length
+        # All distances, as in training.
         ids, words = recall_samples(N_ASKED, T - 1, range(1, T), rng)
         right = answers(model, ids).argmax(dim=-1) == words
         return {
@@ -158,4 +159,5 @@ def _measure(name: str, params: Settings) -> Measure:
 
 def _area(losses: list[float]) -> float:
     """The mean loss over the whole training: small where a model learned soon."""
+    # A run of 0 steps has no losses.
     return sum(losses) / len(losses) if losses else math.nan

@@ -61,11 +61,13 @@ def right(q: Tensor, k: Tensor, mask: Tensor) -> Attended:
 def softmax_over_queries(q: Tensor, k: Tensor, mask: Tensor) -> Attended:
     """Mistake: dim=-2, so that columns sum to 1 and rows do not."""
     scores = attention_scores(q, k).masked_fill(~mask, -torch.inf)
+    # dim=-1 shares a query among its keys; dim=-2 shares a key among the queries.
     return Attended(scores, scores.softmax(dim=-2))
 
 
 def no_scaling(q: Tensor, k: Tensor, mask: Tensor) -> Attended:
     """Mistake: √d_head is forgotten."""
+    # A dot product of D numbers of variance 1 has variance D: the softmax saturates.
     scores = attention_scores(q, k, scale=False)
     return Attended(scores, attention_pattern(scores, mask))
 
@@ -73,6 +75,7 @@ def no_scaling(q: Tensor, k: Tensor, mask: Tensor) -> Attended:
 def mask_after_softmax(q: Tensor, k: Tensor, mask: Tensor) -> Attended:
     """Mistake: the weights are cut to 0 after they were shared out."""
     scores = attention_scores(q, k)
+    # What a forbidden key had is lost, not given to the others.
     return Attended(scores, scores.softmax(dim=-1) * mask)
 
 
@@ -85,6 +88,7 @@ def mask_on_queries(q: Tensor, k: Tensor, mask: Tensor) -> Attended:
 def split_without_transpose(x: Tensor, n_head: int) -> Tensor:
     """Mistake: (T, d) viewed as (H, T, D) at once, which mixes tokens."""
     T, d = x.shape
+    # The shape is right, so no error shows it: the first head gets the first tokens whole.
     return x.reshape(n_head, T, d // n_head)
 
 
@@ -92,6 +96,7 @@ def split_with_rest(x: Tensor, n_head: int) -> Tensor:
     """Mistake: d // n_head rounds down and the last columns fall away in silence."""
     T, d = x.shape
     D = d // n_head
+    # The slice is what a hand-written loop over heads does without saying so.
     return x[:, : n_head * D].view(T, n_head, D).transpose(0, 1)
 
 
@@ -114,6 +119,7 @@ def masked_rows_sum_to_one(attend: Attend, inputs: StepInputs) -> Outcome:
 def spread_stays_one(attend: Attend, inputs: StepInputs) -> Outcome:
     """The standard deviation of the scores does not grow with d_head."""
     rng = torch.Generator().manual_seed(0)
+    # Wide and drawn here: in 8 dimensions the missing √d_head is hard to see.
     q, k = (torch.randn(1, _DRAWS, _WIDE, generator=rng) for _ in "qk")
     scores = attend(q, k, torch.ones(_DRAWS, _DRAWS, dtype=torch.bool)).scores
     spread = float(scores.std())
@@ -124,6 +130,7 @@ def padded_keys_get_zero(attend: Attend, inputs: StepInputs) -> Outcome:
     """The last token is padding: every query gives it exactly 0."""
     q, k = _queries_and_keys(inputs)
     pattern = attend(q, k, _padding(inputs)).pattern
+    # Exactly 0: a masked score is −∞, whose exponential is exactly 0.
     weight = float(pattern[..., -1].abs().max())
     return Outcome("padded_keys_get_zero", weight == 0.0, weight)
 
@@ -133,8 +140,10 @@ def heads_keep_tokens(split: Split, inputs: StepInputs) -> Outcome:
     x = torch.from_numpy(inputs.x)
     other = x.clone()
     other[0] += 1.0
+    # One head would hide the mistake: with H = 1 both ways are the same view.
     n_head = 2
     touched = (split(other, n_head) != split(x, n_head)).any(dim=-1)  # (H, T)
+    # Rows that moved and should not have, and first rows that did not move.
     strange = int(touched[:, 1:].sum() + (~touched[:, 0]).sum())
     return Outcome("heads_keep_tokens", strange == 0, strange)
 
@@ -153,6 +162,7 @@ def refusal(d_model: int) -> SettingError:
         ModelConfig(vocab_size=2, d_model=d_model, n_head=_not_dividing(d_model))
     except SettingError as error:
         return error
+    # Reached only if ModelConfig stopped refusing: the page must not show an empty message.
     raise AssertionError("a number of heads that does not divide was taken")
 
 
@@ -208,6 +218,7 @@ def _rest_trial(inputs: StepInputs) -> Trial:
 
 
 def _pattern_of(inputs: StepInputs, split: Split) -> Floats:
+    # q and k of the step on the page, so that the matrices shown belong to its numbers.
     record = run_step(inputs)
     q, k = (split(torch.from_numpy(each), 2) for each in (record.q, record.k))
     pattern: Floats = right(q, k, torch.from_numpy(inputs.mask)).pattern[0].numpy()
@@ -233,4 +244,5 @@ def _padding(inputs: StepInputs) -> Tensor:
 
 
 def _not_dividing(d_model: int) -> int:
+    # d + 1 never divides d ≥ 2, so there is always one.
     return next(n for n in range(2, d_model + 2) if d_model % n)

@@ -47,6 +47,7 @@ class WrongMask(Transformer):
     """The right model with a wrong mask; its weights have the same names and the same draws."""
 
     def __init__(self, config: ModelConfig, rng: torch.Generator, fault: str) -> None:
+        # Before super().__init__, which calls _make_modules.
         self.fault = fault
         super().__init__(config, rng)
 
@@ -61,6 +62,7 @@ class WrongMask(Transformer):
         """Return what the model computes under the wrong mask; see Transformer.forward."""
         B, T = ids.shape
         if self.fault == "padding_attended":
+            # Without lengths the model does not know that the last tokens are padding.
             lengths = None
         if mask is None:
             mask = wrong_mask(self.fault, self.config, B, T)
@@ -89,6 +91,8 @@ class ZeroedAfterSoftmax(MultiHeadAttention):
         refuse_blind_query(mask)
         q, k, v = self.project(x_query, x_key_value)
         scores = attention_scores(q, k, scale=self.scale_scores, temperature=temperature)
+        # The forbidden keys took part in the denominator, so an answer depends on them all the
+        # same.
         pattern = scores.softmax(dim=-1) * mask  # (B, H, T_q, T_k)
         z = pattern @ v
         if not explicit:
@@ -104,8 +108,10 @@ def wrong_mask(fault: str, config: ModelConfig, B: int, T: int) -> Tensor:
     if fault == "transposed":
         return masks.causal(T).T
     if fault == "one_ahead":
+        # The diagonal above: each token sees the one it is asked to predict.
         return torch.ones(T, T, dtype=torch.bool).tril(1)
     if fault == "self_hidden":
+        # The first token then sees nothing at all, and the model refuses to run.
         return torch.ones(T, T, dtype=torch.bool).tril(-1)
     if fault == "wrong_axis":
         # The axis of queries was laid along the batch: sample b sees keys 0 … b, at every place.
@@ -124,6 +130,7 @@ def wrapped(model: Transformer, fault: str) -> Transformer:
     if fault not in CAUGHT_BY:
         return model
     wrong = WrongMask(model.config, torch.Generator().manual_seed(0), fault)
+    # The seed above does not matter: every number is overwritten here.
     wrong.load_state_dict(model.state_dict())
     return wrong.eval()
 
@@ -176,6 +183,7 @@ def pads_check(model: Transformer, ids: Tensor, n_pads: int, pad_id: int = 0) ->
     ids: (T,).
     """
     T = ids.shape[0]
+    # Behind the sentence: in front they would change its positions too.
     padded = torch.cat([ids, ids.new_full((n_pads,), pad_id)])
     alone = model(ids[None]).logits[0]  # (T, V)
     beside = model(padded[None], lengths=torch.tensor([T])).logits[0, :T]
@@ -216,6 +224,7 @@ def padded(bundle: Bundle, encoding: Encoding, query: int, n_pads: int, *, maske
     model = bundle.model if masked else wrapped(bundle.model, "padding_attended")
     out = model(ids, lengths=torch.tensor([T]), explicit=True)
     p = out.logits[0, query].softmax(-1)  # (V,)
+    # The last layer, mean over heads: the row that decides the answer.
     row = out.pattern[-1, 0, :, query].mean(0)  # (T + n_pads,)
     best = int(p.argmax())
     word = bundle.tokenizer.label(best)
@@ -262,6 +271,7 @@ def see(model: Transformer, encoding: Encoding) -> Seen:
     """
     _refuse_long(model, encoding)
     T = len(encoding.ids)
+    # In the batch of T copies, sample b sees keys 0 … b when the axis is wrong.
     at = T // 2
     out = model.eval()(torch.tensor(encoding.ids).repeat(T, 1), explicit=True)
     fault = model.fault if isinstance(model, WrongMask) else ""
@@ -282,6 +292,7 @@ def see_padded(bundle: Bundle, encoding: Encoding, n_pads: int) -> Seen:
     ids = torch.tensor([[*encoding.ids, *[pad] * n_pads]])
     lengths = torch.tensor([T])
     out = bundle.model(ids, lengths=lengths, explicit=True)
+    # Both masks: what is in the future, and what is padding.
     mask = bundle.model.default_mask(T + n_pads) & masks.padding(lengths, T + n_pads)[0]
     labels = (*encoding.labels, *[bundle.tokenizer.label(pad)] * n_pads)
     scores, pattern = out.scores[0, 0, 0].numpy(), out.pattern[0, 0, 0].numpy()

@@ -39,6 +39,7 @@ FAULTS = ("identity", *BLOCKS)
 
 def broken(model: Transformer, fault: str) -> Transformer:
     """Return a copy of the model with its weights and one mistake; `model` stays as it is."""
+    # A cached model is shared by all visitors and is never changed.
     wrong = copy.deepcopy(model)
     each: Any
     for each in wrong.blocks:
@@ -61,4 +62,5 @@ def _do_nothing(w_o: Any) -> None:
     """Make the projection an identity; a model without one has it already."""
     if isinstance(w_o, nn.Linear):
         nn.init.eye_(w_o.weight)
+        # The bias too: an identity with a shift would still write something of its own.
         nn.init.zeros_(w_o.bias)

@@ -47,6 +47,7 @@ class CopyInForward(Transformer):
 
     def forward(self, ids: Tensor, **settings: Any) -> ModelOutput:
         with torch.no_grad():
+            # .data: the copy is outside autograd, which is exactly the mistake.
             self.lm_head.weight.data.copy_(self.embedding.weight.data)
         return super().forward(ids, **settings)
 
