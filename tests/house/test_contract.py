@@ -8,13 +8,13 @@ import dataclasses
 import importlib
 import inspect
 from functools import cache
-from types import ModuleType
 
 import pytest
 
 from owi_core.errors import SettingError
 from owi_core.experiments import EXPERIMENTS, Experiment, find, parameters, parse_params
 from owi_core.experiments._kit.params import BaseParams
+from owi_core.experiments._kit.results import BaseResult
 from tests.house.source import (
     LANGUAGES,
     ROOT,
@@ -58,10 +58,6 @@ def experiment(name: str) -> Experiment:
         "`Params` and a function `run`"
     )
     return find(name)
-
-
-def module_of(name: str) -> ModuleType:
-    return importlib.import_module(experiment(name).run.__module__)
 
 
 # Texts
@@ -134,6 +130,16 @@ def test_parameters_are_frozen_and_declared_with_a_meaning(name: str) -> None:
     for p in parameters(kind):
         bounded = p.choices or (p.low is not None and p.high is not None)
         assert p.kind in (str, bool) or bounded, f"{name}: give setting {p.name} `low=` and `high=`"
+
+
+@OWN
+def test_the_result_is_frozen_and_typed(name: str) -> None:
+    kind = getattr(importlib.import_module(experiment(name).run.__module__), "Result", None)
+    assert kind is not None, f"{name}: write `class Result(BaseResult)` beside `run`"
+    results = kind.__args__ if hasattr(kind, "__args__") else (kind,)
+    for each in results:
+        assert issubclass(each, BaseResult), f"{name}: write `class {each.__name__}(BaseResult)`"
+        assert each.__dataclass_params__.frozen, f"{name}: write `@dataclass(frozen=True)`"
 
 
 @OWN
