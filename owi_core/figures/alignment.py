@@ -11,7 +11,18 @@ def aligned(a_labels: Sequence[str], b_labels: Sequence[str]) -> list[Pair]:
 
     Words are aligned in reading order first (difflib); of the rest, equal words that changed
     places are paired too.  苹果 and 杯子 in one slot stay two words, each with its own weight.
+
+    difflib chooses between equally long matches by the order of its arguments, so with repeated
+    words A against B would not be the reverse of B against A.  It is always given the two
+    sentences in the same order.
     """
+    if list(b_labels) < list(a_labels):
+        swapped = [(i, j) for j, i in _aligned_in_order(b_labels, a_labels)]
+        return _in_order_of_a(swapped)
+    return _aligned_in_order(a_labels, b_labels)
+
+
+def _aligned_in_order(a_labels: Sequence[str], b_labels: Sequence[str]) -> list[Pair]:
     # autojunk would ignore words that are frequent in sentences of 200 words or more.
     matcher = SequenceMatcher(None, list(a_labels), list(b_labels), autojunk=False)
     pairs: list[Pair] = []
@@ -23,6 +34,24 @@ def aligned(a_labels: Sequence[str], b_labels: Sequence[str]) -> list[Pair]:
             pairs += [(i, None) for i in range(a_low, a_high)]
             pairs += [(None, j) for j in range(b_low, b_high)]
     return _moved_words_paired(pairs, a_labels, b_labels)
+
+
+def _in_order_of_a(pairs: Sequence[Pair]) -> list[Pair]:
+    """Return the pairs as A is read; B's own words follow A's own words of the same place."""
+    alone = {i for i, j in pairs if j is None}
+    partners = [(j, i) for i, j in pairs if i is not None and j is not None]
+
+    def place(pair: Pair) -> tuple[int, int]:
+        i, j = pair
+        if i is not None:
+            return i, -1
+        assert j is not None
+        after = max((its for other, its in partners if other < j), default=-1)
+        while after + 1 in alone:
+            after += 1
+        return after, j
+
+    return sorted(pairs, key=place)
 
 
 def _moved_words_paired(

@@ -1,5 +1,7 @@
 """Rows as bars: two sentences on one scale, and the difference word by word."""
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -131,3 +133,17 @@ def test_alignment_uses_every_position_once_and_pairs_equal_words_only(
 @pytest.mark.parametrize(("largest", "limit"), [(0.0, 0.05), (0.04, 0.05), (0.3, 0.5), (0.98, 1.0)])
 def test_small_differences_get_a_finer_scale(largest: float, limit: float) -> None:
     assert symmetric_limit(np.array([0.0, -largest])) == limit
+
+
+def test_b_against_a_is_a_against_b_reversed_also_where_words_repeat() -> None:
+    rng = random.Random(7)
+    repeating = [(["它", "和", "苹果", "和", "它"], ["苹果", "和", "它", "和", "苹果"])]
+    for _ in range(1000):
+        a, b = (rng.choices("它和苹果杯子", k=rng.randint(1, 9)) for _ in range(2))
+        repeating.append((a, b))
+    for a, b in repeating:
+        pairs = aligned(a, b)
+        assert {(j, i) for i, j in aligned(b, a)} == set(pairs)
+        assert sorted(i for i, _ in pairs if i is not None) == list(range(len(a)))
+        assert sorted(j for _, j in pairs if j is not None) == list(range(len(b)))
+        assert all(a[i] == b[j] for i, j in pairs if i is not None and j is not None)
