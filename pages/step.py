@@ -32,6 +32,7 @@ def board(page: Frame) -> None:
             shown.board.labels,
             shown.head,
             shown.board.selected,
+            form.view_of(shown.board, shown.head),
         )
         form.reset(page, shown.board)
         view.summary(page, shown)

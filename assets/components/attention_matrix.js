@@ -46,16 +46,18 @@ function listen(state) {
   scroll.addEventListener("blur", () => point(state, null));
 }
 
-function cellAt({ wide, high, data }, canvas, event) {
+function cellAt({ data }, canvas, event) {
   const box = canvas.getBoundingClientRect();
-  const query = Math.floor((event.clientY - box.top) / high);
-  const key = canvas.className === "body" ? Math.floor((event.clientX - box.left) / wide) : null;
-  const inside = query >= 0 && query < data.pattern.length;
-  return inside && (key === null || key < data.key_labels.length) ? { query, key } : null;
+  const [rows, columns] = [data.pattern.length, data.key_labels.length];
+  const query = partAt(event.clientY, box.top, box.height, rows);
+  const inBody = canvas.className === "body";
+  const key = inBody ? partAt(event.clientX, box.left, box.width, columns) : null;
+  const inside = query >= 0 && query < rows;
+  return inside && (key === null || (key >= 0 && key < columns)) ? { query, key } : null;
 }
 
-function choose({ setTriggerValue }, cell) {
-  if (cell) setTriggerValue("chosen", cell.query);
+function choose(state, cell) {
+  if (cell) send(state, "chosen", cell.query);
 }
 
 function point(state, cell) {

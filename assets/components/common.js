@@ -17,10 +17,43 @@ function painter(build, draw) {
     const state = stateOf(parentElement, build);
     const before = state.data;
     Object.assign(state, { data, setTriggerValue, setStateValue });
+    confirm(state);
     state.palette = paint(state.root, data.theme);
     draw(state, before);
     return state.stop;
   };
+}
+
+// What is clicked is sent with the version of the view it was clicked in, and sent again until the
+// server confirms its number: pages/_ui/draw/events.py says why.
+const RESEND_MS = 1000, MOST_RESENDS = 5;
+
+/** Send what was meant by a click. */
+function send(state, kind, meant) {
+  state.sent ??= { mount: Math.random().toString(36).slice(2), number: 0, pending: [], resends: 0 };
+  const { sent } = state;
+  sent.number += 1;
+  sent.resends = 0;
+  sent.pending.push([sent.number, kind, state.data.view, meant]);
+  deliver(state);
+}
+
+function deliver({ sent, setTriggerValue }) {
+  setTriggerValue("meant", { mount: sent.mount, events: [...sent.pending] });
+}
+
+/** Drop what the server has taken; what it drew without is sent again if it stays so. */
+function confirm(state) {
+  const { sent, data } = state;
+  if (!sent || !data.seen) return;
+  const [mount, seen] = data.seen;
+  if (mount === sent.mount) sent.pending = sent.pending.filter(([number]) => number > seen);
+  clearTimeout(sent.timer);
+  if (!sent.pending.length || sent.resends >= MOST_RESENDS) return;
+  sent.timer = setTimeout(() => {
+    sent.resends += 1;
+    deliver(state);
+  }, RESEND_MS);
 }
 
 function element(tag, className, parent) {
@@ -135,6 +168,12 @@ function onResize(box, draw) {
   return () => observer.disconnect();
 }
 
+/** Return which of `count` equal parts of a box a coordinate is in.
+ *  A share of the box holds under any zoom or transform, a number of CSS pixels does not. */
+function partAt(position, start, length, count) {
+  return Math.floor(((position - start) / length) * count);
+}
+
 /**
  * Bring a row of words up to date: a bar over each word, its number under it.
  * Nodes are kept from update to update, so bars slide and the keyboard focus stays.
@@ -144,6 +183,7 @@ function wordRow(row, { labels, weights, allowed, query, unknown, text }, make) 
   while (row.children.length > labels.length) row.lastChild.remove();
   while (row.children.length < labels.length) row.append(wordColumn(make));
   row.classList.toggle("bare", !weights);
+  row.translate = false; // words of a sentence are data, not text of the page
   const strongest = weights ? weights.indexOf(Math.max(...weights)) : -1;
   labels.forEach((label, index) => {
     const [track, word, number] = row.children[index].children;

@@ -39,7 +39,7 @@ function card(state, index) {
   link.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    state.setTriggerValue("chosen", index);
+    send(state, "chosen", state.data.cards[index].name);
   });
   return { link, picture, name, note };
 }

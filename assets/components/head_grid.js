@@ -11,7 +11,7 @@ function build(host) {
   const state = { root, grid, shape: "" };
   grid.addEventListener("click", (event) => {
     const button = event.target.closest("button");
-    if (button) state.setTriggerValue("chosen", Number(button.dataset.place));
+    if (button) send(state, "chosen", Number(button.dataset.place));
   });
   return state;
 }

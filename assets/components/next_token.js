@@ -11,6 +11,7 @@ function draw(state) {
 
 function build(host) {
   const root = element("div", "owi next", host);
+  root.translate = false; // tokens are data, not text of the page
   const strip = element("div", "strip", root);
   const line = element("div", "line", strip);
   line.setAttribute("role", "img");
@@ -21,7 +22,7 @@ function build(host) {
   const state = { root, strip, line, marker, said, bars };
   bars.addEventListener("click", (event) => {
     const bar = event.target.closest("button");
-    if (bar) state.setTriggerValue("chosen", [...bars.children].indexOf(bar));
+    if (bar) send(state, "chosen", Number(bar.dataset.token));
   });
   return state;
 }
@@ -73,6 +74,7 @@ function drawBars({ bars, data }) {
   data.rows.forEach((row, index) => {
     const bar = bars.children[index];
     const [sign, track, value] = bar.children;
+    bar.dataset.token = row.id;
     sign.textContent = visible(row.label);
     track.children[0].style.width = percent(row.after);
     track.children[1].style.width = percent(row.before);

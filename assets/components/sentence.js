@@ -28,7 +28,7 @@ function choose(state, target) {
   if (!target.closest(".column")) return;
   const index = indexOf(state.row, target);
   if (state.data.rows) look(state, index);
-  state.setTriggerValue("chosen", index);
+  send(state, "chosen", index);
 }
 
 function look(state, query) {

@@ -152,10 +152,14 @@ function act(state, cell) {
   const place = [panel.id, Number(cell.dataset.row), Number(cell.dataset.column)];
   rove(state, cell);
   if (panel.editable && panel.kind === "mask") {
-    state.setTriggerValue("edited", [...place, panel.values[place[1]][place[2]] ? 0 : 1]);
+    const open = panel.values[place[1]][place[2]] ? 0 : 1;
+    // Shown at once: a second click on the cell before the answer comes means the opposite.
+    panel.values[place[1]][place[2]] = open;
+    fill(state, panel);
+    send(state, "edited", [...place, open]);
     return;
   }
-  state.setTriggerValue("chosen", place);
+  send(state, "chosen", place);
   if (panel.editable) edit(state, cell, panel.values[place[1]][place[2]]);
 }
 
@@ -180,7 +184,7 @@ function edit(state, cell, value, typed) {
     cell.textContent = number(value);
     if (take && given !== "" && Number.isFinite(fresh) && Math.abs(fresh) <= 1000 && fresh !== value) {
       cell.textContent = number(fresh);
-      state.setTriggerValue("edited", [...place, fresh]);
+      send(state, "edited", [...place, fresh]);
     }
   };
   field.addEventListener("blur", () => close(true));

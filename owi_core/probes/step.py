@@ -3,6 +3,7 @@
 Shapes: T tokens, d = d_model, H heads, D = d_head = d / H; tables per head are (H, T, …).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -208,9 +209,20 @@ def from_model(bundle: Bundle, text: str, layer: int) -> tuple[StepInputs, tuple
 
 def with_cell(inputs: StepInputs, table: str, row: int, column: int, value: float) -> StepInputs:
     """Return the inputs with one number (or one cell of the mask) replaced."""
-    copy = getattr(inputs, table).copy()
-    copy[row, column] = value
-    return replace(inputs, **{table: copy})
+    return with_cells(inputs, {(table, row, column): value})
+
+
+def with_cells(inputs: StepInputs, changes: Mapping[tuple[str, int, int], float]) -> StepInputs:
+    """Return the inputs with all of these (table, row, column) replaced, checked together.
+
+    Checked one by one they would depend on their order: a mask row may be empty between two.
+    """
+    tables: dict[str, Any] = {}
+    for (table, row, column), value in changes.items():
+        if table not in tables:
+            tables[table] = getattr(inputs, table).copy()
+        tables[table][row, column] = value
+    return replace(inputs, **tables)
 
 
 def with_positions(x: Floats) -> Floats:

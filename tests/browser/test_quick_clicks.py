@@ -161,3 +161,70 @@ def test_heads_clicked_at_once_leave_rows_alive_though_the_server_pauses(
             page.wait_for_timeout(1200)
             expect(heads.nth(3)).to_have_attribute("aria-pressed", "true")
             assert_alive(page, lost)
+
+
+def test_a_second_click_on_old_bars_writes_nothing(server: Server, page_at: Open) -> None:
+    with delayed(server.url, 150) as url:
+        page = settled(page_at(f"{url}/feedback"))
+        words = page.locator(".words .word")
+        count = words.count()
+        bar = page.locator(".next-row:not(.hit)").first
+        meant = bar.locator(".sign").inner_text()
+        bar.dblclick()
+        expect(words).to_have_count(count + 1)
+        page.wait_for_timeout(1500)
+        settled(page)
+        expect(words).to_have_count(count + 1)
+        expect(words.last).to_have_text(meant)
+
+
+def test_mask_cells_clicked_at_once_are_all_switched(server: Server, page_at: Open) -> None:
+    with delayed(server.url, 50) as url:
+        page = settled(page_at(f"{url}/step"))
+        cells = page.locator(".panel[data-panel=mask] .cell")
+        expect(cells.first).to_be_visible()
+        before = cells.all_inner_texts()
+        picked = (0, 5, 6, 11)
+        cells.first.evaluate(
+            "async (node, picked) => {"
+            " const cells = [...node.closest('.panel').querySelectorAll('.cell')];"
+            " for (const at of picked) {"
+            "  cells[at].click(); await new Promise((done) => setTimeout(done, 15)); } }",
+            list(picked),
+        )
+        page.wait_for_timeout(1500)
+        settled(page)
+        after = cells.all_inner_texts()
+        changed = [at for at, text in enumerate(after) if text != before[at]]
+        assert tuple(changed) == picked
+
+
+@pytest.mark.parametrize("style", ["zoom: 1.5", "zoom: 0.67", "transform: scale(.8)"])
+def test_a_click_on_the_matrix_of_a_zoomed_page_chooses_the_row_under_it(
+    server: Server, page_at: Open, style: str
+) -> None:
+    page = settled(page_at(f"{server.url}/rows"))
+    page.evaluate("style => { document.body.style.cssText += style; }", style)
+    body = page.locator("canvas.body")
+    body.scroll_into_view_if_needed()
+    words = page.locator(".st-key-rows_side_a button.word")
+    row = 2
+    body.evaluate(
+        "(node, [row, count]) => { const box = node.getBoundingClientRect();"
+        " node.dispatchEvent(new MouseEvent('click', {"
+        "  clientX: box.left + 5, clientY: box.top + (row + .5) / count * box.height,"
+        "  bubbles: true })); }",
+        [row, words.count()],
+    )
+    expect(words.nth(row)).to_have_attribute("aria-pressed", "true")
+
+
+def test_choosing_a_word_moves_no_other_word(server: Server, page_at: Open) -> None:
+    page = settled(page_at(f"{server.url}/rows"))
+    words = page.locator(".st-key-rows_side_a button.word")
+    edges = "nodes => nodes.map(n => Math.round(10 * n.getBoundingClientRect().left) / 10)"
+    before = words.evaluate_all(edges)
+    words.nth(1).click()
+    expect(words.nth(1)).to_have_attribute("aria-pressed", "true")
+    settled(page)
+    assert words.evaluate_all(edges) == before

@@ -87,7 +87,11 @@ class Session:
     def click_word(self, key: str, index: int) -> float:
         """Click a word of a sentence that is drawn as words."""
         place = self._widget(key)
-        chosen = json.dumps([{"event": "chosen", "value": index}])
+        drawn = self.data(key)
+        _, seen = drawn["seen"]
+        event = [seen + 1, "chosen", drawn["view"], index]
+        meant = {"mount": "load", "events": [event]}
+        chosen = json.dumps([{"event": "meant", "value": meant}])
         trigger = f"$$STREAMLIT_INTERNAL_KEY_{_identity(place.element)}__events"
         click = WidgetState(id=trigger, json_trigger_value=chosen)
         return self._ask(place.fragment, (click,))

@@ -33,7 +33,7 @@ from pages._labs.feedback.tree import (
 from pages._ui.base.i18n import catalog
 from pages._ui.session import jobs
 from tests.experiments.some import some
-from tests.pages_under_test import opened, told
+from tests.pages_under_test import opened, reopened, shared_link, told
 
 PROMPT = "feedback.prompt.language"
 shipped_once = cache(lambda: shipped("language"))
@@ -49,7 +49,7 @@ def no_worker_outlives_the_tests() -> Iterator[None]:
 
 
 def tree_of(app: AppTest) -> Tree:
-    return app.session_state[TREE][1]  # type: ignore[no-any-return]
+    return app.session_state[TREE].tree  # type: ignore[no-any-return]
 
 
 def text_of(app: AppTest) -> str:
@@ -294,3 +294,19 @@ def test_the_bars_hold_the_likeliest_and_the_one_that_u_falls_on(
     assert int(forecast.before.argmax()) in {row.id for row in rows}
     for row in rows:
         assert row.high - row.low == pytest.approx(row.after, abs=1e-6)
+
+
+def test_a_link_gives_the_probability_that_a_character_had_when_it_was_forced() -> None:
+    """The temperature of now is for what comes next, not for what is already written."""
+    app = opened("feedback")
+    app.button(key="feedback.force_it").click().run()
+    app.slider(key="feedback.temperature").set_value(1.2).run()
+    before = tree_of(app)
+    again = tree_of(reopened("feedback", shared_link(app)))
+    assert [t.id for b in again.branches for t in b.tokens] == [
+        t.id for b in before.branches for t in b.tokens
+    ]
+    for mine, theirs in zip(before.branches, again.branches, strict=True):
+        for token, other in zip(mine.tokens, theirs.tokens, strict=True):
+            assert other.probability == pytest.approx(token.probability, abs=1e-6)
+            assert (other.u, other.forced) == (token.u, token.forced)

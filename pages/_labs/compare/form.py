@@ -13,7 +13,7 @@ from owi_core.readings import clearest_layer
 from owi_core.record_file import SavedRecord, from_bytes, saved
 from pages._ui.base.i18n import error_text, translator
 from pages._ui.base.page import Frame
-from pages._ui.draw.components import clicked
+from pages._ui.draw.events import clicked
 from pages._ui.draw.place import Name, Place, choose_place
 from pages._ui.session.reading import USUAL_WORD, reading_of
 from pages._ui.session.state import held, keep, kept_value, renew, set_kept

@@ -11,6 +11,7 @@ from owi_core.errors import TextError
 from owi_core.experiments.feedback import Params
 from pages._labs.feedback import models
 from pages._labs.feedback.models import Writer
+from pages._labs.feedback.tree import Drawing
 from pages._ui.base.page import Frame
 from pages._ui.draw.forms import declared, select, setting_field, slider
 from pages._ui.session.state import keep, kept_value
@@ -36,6 +37,11 @@ class Chosen:
     stop: int | None
     layer: int
     head: int | None
+
+    @property
+    def drawing(self) -> Drawing:
+        """What the next token is drawn with."""
+        return Drawing(self.sampling, self.seed)
 
     @property
     def origin(self) -> tuple[str, tuple[int, ...]]:

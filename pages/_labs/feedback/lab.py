@@ -8,12 +8,13 @@ from owi_core.generation import Forecast, draw
 from pages._labs.feedback import form, models, next, saved
 from pages._labs.feedback import tree as feedback_tree
 from pages._labs.feedback.form import Chosen, shown
-from pages._labs.feedback.tree import Branch, Token, Tree
+from pages._labs.feedback.tree import Branch, Drawing, Token, Tree
 from pages._ui.base.escape import markdown_plain
 from pages._ui.base.guard import guarded
 from pages._ui.base.page import Frame
 from pages._ui.draw.components import sentence
-from pages._ui.draw.counting_button import counting_button, presses
+from pages._ui.draw.counting_button import counting_button, pressed
+from pages._ui.draw.events import clicked, version
 from pages._ui.draw.forms import select
 
 TREE, PLAYING, ASKED, WORDS = (
@@ -21,6 +22,7 @@ TREE, PLAYING, ASKED, WORDS = (
 )  # fmt: skip
 STEP, BACK = "feedback.step", "feedback.back"
 TICK_SECONDS = 0.9
+REQUESTS_KEPT = 50  # more than can be pressed before a run has handled them
 BRANCHES_IN_A_ROW, PREFIX_SHOWN, LONGEST_SHOWN = 3, 18, 120
 
 
@@ -31,6 +33,7 @@ class Moment:
     tree: Tree
     forecast: Forecast
     u: float
+    drawing: Drawing
 
     @property
     def drawn(self) -> Token:
@@ -38,7 +41,26 @@ class Moment:
         return self.token(draw(self.forecast.after, self.u))
 
     def token(self, index: int, *, forced: bool = False) -> Token:
-        return Token(index, self.u, float(self.forecast.after[index]), forced)
+        probability = float(self.forecast.after[index])
+        return Token(index, self.u, probability, forced, self.drawing)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the session has asked for in all: presses of each button, and numbered requests."""
+
+    steps: int = 0
+    backs: int = 0
+    requests: tuple[tuple[int, str, int | None], ...] = ()
+
+
+@dataclass(frozen=True)
+class Held:
+    """The session's tree, what it grows from, and what was asked for up to it."""
+
+    origin: tuple[str, tuple[int, ...]]
+    tree: Tree
+    asked: Asked
 
 
 def lab(page: Frame) -> None:
@@ -51,8 +73,11 @@ def _lab(page: Frame) -> None:
     with guarded(page.lang):
         figure, knobs, forks, below = (st.container() for _ in range(4))
         chosen = form.choose(page, knobs, below)
-        moment = _acted(chosen, _moment(chosen, _tree(chosen)))
-        st.session_state[TREE] = (chosen.origin, moment.tree)
+        held = _held(chosen)
+        asked = _asked()
+        moment = _acted(chosen, _moment(chosen, held.tree), held, asked)
+        # One assignment: a click that interrupts this run finds all of its effect or none.
+        st.session_state[TREE] = Held(chosen.origin, moment.tree, asked)
         saved.note(moment.tree)
         with figure:
             _draw(page, chosen, moment)
@@ -61,44 +86,68 @@ def _lab(page: Frame) -> None:
             _branches(page, chosen, moment.tree)
 
 
-def _tree(chosen: Chosen) -> Tree:
-    """Return the session's tree, planted anew when model or prompt is another."""
-    origin, tree = st.session_state.get(TREE, (None, None))
-    if origin == chosen.origin:
-        return tree  # type: ignore[no-any-return]
+def _held(chosen: Chosen) -> Held:
+    """Return the session's tree, planted again when model or prompt is another."""
+    held: Held | None = st.session_state.get(TREE)
+    if held is not None and held.origin == chosen.origin:
+        return held
     st.session_state[PLAYING] = False
-    return saved.planted(chosen)
+    return Held(chosen.origin, saved.planted(chosen), _asked())
 
 
 def _moment(chosen: Chosen, tree: Tree) -> Moment:
     forecast = models.forecast(chosen.writer, tree.current.ids, chosen.sampling)
-    return Moment(tree, forecast, models.u_of(chosen.seed, tree.n_drawn))
+    u = models.u_of(chosen.seed, tree.n_drawn)
+    return Moment(tree, forecast, u, chosen.drawing)
 
 
-def _acted(chosen: Chosen, moment: Moment) -> Moment:
-    """Do what was asked for since the last run, or the next step of the play."""
-    asked, argument = st.session_state.pop(ASKED, (None, None))
-    steps, backs = presses(STEP), presses(BACK)
-    for _ in range(min(steps, feedback_tree.MAX_TOKENS)):
+def _asked() -> Asked:
+    requests = tuple(st.session_state.get(ASKED, ()))
+    return Asked(pressed(STEP), pressed(BACK), requests)
+
+
+def _acted(chosen: Chosen, moment: Moment, held: Held, asked: Asked) -> Moment:
+    """Do what was asked for since the tree was held, or the next step of the play."""
+    done = held.asked
+    clicks = _clicked(chosen, moment)
+    for _ in range(min(asked.steps - done.steps, feedback_tree.MAX_TOKENS)):
         moment = _stepped(chosen, moment)
-    if backs:
+    backs = asked.backs - done.backs
+    if backs > 0:
         tree = feedback_tree.back(moment.tree, moment.tree.current.at - backs)
         moment = _moment(chosen, tree)
-    tree, forced = moment.tree, next.forced()
-    word = getattr(st.session_state.get(WORDS), "chosen", None)
-    if asked == "force" or (forced is not None and asked is None):
-        index = int(argument) if asked == "force" else int(forced or 0)
-        if not tree.full:
-            tree = feedback_tree.force(tree, moment.token(index, forced=True), moment.drawn)
-    elif isinstance(word, int | float) and asked is None:
-        tree = feedback_tree.back(tree, moment.forecast.dropped + int(word))
-    elif asked == "restart":
-        tree = feedback_tree.planted(chosen.prompt)
-    elif asked == "choose":
-        tree = feedback_tree.choose(tree, int(argument))
-    elif st.session_state.get(PLAYING):
-        return _stepped(chosen, moment)
-    return moment if tree == moment.tree else _moment(chosen, tree)
+    requests = [each for each in asked.requests if each not in done.requests]
+    if requests or clicks:
+        for name, argument in [*clicks, *(each[1:] for each in requests)]:
+            moment = _moment(chosen, _done(chosen, moment, name, argument))
+    elif st.session_state.get(PLAYING) and asked == done:
+        moment = _stepped(chosen, moment)
+    return moment
+
+
+def _clicked(chosen: Chosen, moment: Moment) -> list[tuple[str, int | None]]:
+    """Return what was clicked in the bars or the text, if it was this text that was on screen."""
+    token = next.forced(chosen.writer.tokenizer, moment.tree.current.ids)
+    if token is not None:
+        return [("force", token)]
+    word = clicked(WORDS, version(_window(chosen, moment)))
+    if not isinstance(word, int | float):
+        return []
+    return [("back", moment.forecast.dropped + int(word))]
+
+
+def _done(chosen: Chosen, moment: Moment, name: str, argument: int | None) -> Tree:
+    """Return the tree after one request."""
+    tree, number = moment.tree, argument or 0
+    if name == "force" and not tree.full:
+        return feedback_tree.force(tree, moment.token(number, forced=True), moment.drawn)
+    if name == "back":
+        return feedback_tree.back(tree, number)
+    if name == "restart":
+        return feedback_tree.planted(chosen.prompt)
+    if name == "choose":
+        return feedback_tree.choose(tree, number)
+    return tree
 
 
 def _stepped(chosen: Chosen, moment: Moment) -> Moment:
@@ -124,22 +173,29 @@ def _draw(page: Frame, chosen: Chosen, moment: Moment) -> None:
     _text(page, chosen, moment)
     _buttons(page, moment.tree, end)
     _last(page, chosen, moment, end)
-    next.next_token(page, chosen.writer.tokenizer, moment.forecast, moment.u)
+    view = next.view_of(moment.tree.current.ids)
+    next.next_token(page, chosen.writer.tokenizer, moment.forecast, moment.u, view)
     st.caption(page.t("bars.about"))
 
 
 def _text(page: Frame, chosen: Chosen, moment: Moment) -> None:
     """The window in large words with the last one's row; above it what the window has dropped."""
     tokenizer, forecast = chosen.writer.tokenizer, moment.forecast
-    labels = [tokenizer.label(i) for i in moment.tree.current.ids]
     if forecast.dropped:
-        gone = shown("".join(labels[: forecast.dropped]))
+        ids = moment.tree.current.ids[: forecast.dropped]
+        gone = shown("".join(tokenizer.label(i) for i in ids))
         block = chosen.writer.bundle.model.config.block_size
         st.markdown(page.t.markdown("window.dropped", count=forecast.dropped, block=block))
         st.markdown(page.t.markdown("window.gone", text=gone))
     rows = forecast.rows[chosen.layer]  # (H, T)
     row = rows.mean(axis=0) if chosen.head is None else rows[chosen.head]
-    sentence(page, labels[forecast.dropped :], weights=row, query=len(row) - 1, key=WORDS)
+    sentence(page, _window(chosen, moment), weights=row, query=len(row) - 1, key=WORDS)
+
+
+def _window(chosen: Chosen, moment: Moment) -> list[str]:
+    """Return the labels of the tokens that the model still sees."""
+    ids = moment.tree.current.ids[moment.forecast.dropped :]
+    return [chosen.writer.tokenizer.label(i) for i in ids]
 
 
 def _buttons(page: Frame, tree: Tree, end: str | None) -> None:
@@ -167,7 +223,9 @@ def _buttons(page: Frame, tree: Tree, end: str | None) -> None:
 
 
 def _ask(name: str, argument: int | None = None) -> None:
-    st.session_state[ASKED] = (name, argument)
+    before = tuple(st.session_state.get(ASKED, ()))
+    number = before[-1][0] + 1 if before else 1
+    st.session_state[ASKED] = (*before, (number, name, argument))[-REQUESTS_KEPT:]
 
 
 def _toggle() -> None:

@@ -5,17 +5,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
 from owi_core.figures import NamedRow, row_bars
 from owi_core.generation import Forecast, draw, shares
 from owi_core.tokenizer import CharTokenizer
 from pages._ui.base.figure_text import figure_text
-from pages._ui.base.mounting import mount
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import offer
+from pages._ui.draw.events import clicked, mount_clickable, version
 
-KEY, OFFERED = "feedback.next", "feedback.offered"
+KEY = "feedback.next"
 N_ROWS = 10
 _TEXT = "next_label strip_label bar_readout drawn_mark force_hint u_label dropped_row"
 
@@ -50,13 +49,15 @@ def rows_of(forecast: Forecast, u: float) -> list[Row]:
     ]
 
 
-def next_token(page: Frame, tokenizer: CharTokenizer, forecast: Forecast, u: float) -> None:
-    """Draw what may come; `forced` tells in the next run what was clicked."""
+def next_token(
+    page: Frame, tokenizer: CharTokenizer, forecast: Forecast, u: float, view: str
+) -> None:
+    """Draw what may come after the text that `view` names; `forced` returns what was clicked."""
     rows, drawn = rows_of(forecast, u), draw(forecast.after, u)
-    st.session_state[OFFERED] = tuple(row.id for row in rows)
     data: dict[str, Any] = {
         "rows": [
             {
+                "id": row.id,
                 "label": tokenizer.label(row.id),
                 "before": round(row.before, 5),
                 "after": round(row.after, 5),
@@ -70,7 +71,7 @@ def next_token(page: Frame, tokenizer: CharTokenizer, forecast: Forecast, u: flo
         "theme": page.theme,
         "text": {name: page.t.template(f"component.{name}") for name in _TEXT.split()},
     }
-    mount("next_token")(key=KEY, data=data, on_chosen_change=lambda: None)
+    mount_clickable("next_token", key=KEY, data=data, view=view)
     labels = [row["label"] for row in data["rows"]]
     bars = [
         NamedRow(page.t("bars.before"), labels, np.array([row.before for row in rows])),
@@ -80,10 +81,17 @@ def next_token(page: Frame, tokenizer: CharTokenizer, forecast: Forecast, u: flo
     offer(page, partial(row_bars, bars, theme=page.theme, text=text), key=KEY)
 
 
-def forced() -> int | None:
-    """Return the token that was clicked since the last run."""
-    index = getattr(st.session_state.get(KEY), "chosen", None)
-    offered = st.session_state.get(OFFERED, ())
-    if isinstance(index, int | float) and 0 <= index < len(offered):
-        return int(offered[int(index)])
-    return None
+def view_of(ids: tuple[int, ...]) -> str:
+    """Return the name of the view in which these tokens are the text so far."""
+    return version(ids)
+
+
+def forced(tokenizer: CharTokenizer, ids: tuple[int, ...]) -> int | None:
+    """Return the token that was clicked to follow just these tokens.
+
+    A second click on bars that were drawn before the first one took effect was meant for another
+    place: it is ignored.
+    """
+    token = clicked(KEY, view_of(ids))
+    known = isinstance(token, int | float) and token in range(tokenizer.vocab_size)
+    return int(token) if known else None

@@ -6,8 +6,18 @@ Frozen values: what a session holds is replaced, never changed.
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from owi_core.config import SamplingConfig
+
 MAX_BRANCHES = 6
 MAX_TOKENS = 240
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a token was drawn with: its probability and its u follow from this."""
+
+    sampling: SamplingConfig
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -18,6 +28,7 @@ class Token:
     u: float | None = None
     probability: float | None = None
     forced: bool = False
+    drawing: Drawing | None = None
 
 
 @dataclass(frozen=True)

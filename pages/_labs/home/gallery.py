@@ -10,8 +10,8 @@ from pages._labs.home.demo_links import link_of
 from pages._ui.base import links, teaching
 from pages._ui.base.i18n import Translator, translator
 from pages._ui.base.links import END, LANGUAGE, LINK_VERSION, VERSION
-from pages._ui.base.mounting import mount
 from pages._ui.base.page import Frame
+from pages._ui.draw.events import clicked, mount_clickable, version
 from pages._ui.session.state import forget_link
 
 KEY = "home.gallery"
@@ -24,10 +24,12 @@ def gallery(page: Frame) -> None:
     st.subheader(t("title"), anchor=False)
     cards = [_card(page.lang, t, demo) for demo in DEMOS]
     data = {"cards": cards, "theme": page.theme, "text": {"label": t("title")}}
-    chosen = mount("gallery")(key=KEY, data=data, on_chosen_change=lambda: None)
-    index = getattr(chosen, "chosen", None)
-    if isinstance(index, int | float) and 0 <= index < len(DEMOS):
-        _open(DEMOS[int(index)], page.lang)
+    view = version([demo.name for demo in DEMOS])
+    chosen = clicked(KEY, view)
+    mount_clickable("gallery", key=KEY, data=data, view=view)
+    demo = next((demo for demo in DEMOS if demo.name == chosen), None)
+    if demo is not None:
+        _open(demo, page.lang)
 
 
 def parameters(demo: Demo, lang: str) -> dict[str, str]:
@@ -48,6 +50,7 @@ def _card(lang: str, t: Translator, demo: Demo) -> dict[str, Any]:
         name: signed(value) if name in _SIGNED else value for name, value in picture["told"].items()
     }
     return {
+        "name": demo.name,
         "href": links.address(link.page, [(LANGUAGE, lang), *link.params]),
         "title": t(f"demo.{demo.name}"),
         "told": t(f"told.{demo.kind}", **told),

@@ -18,7 +18,8 @@ from pages._ui.base.page import Frame
 from pages._ui.draw import say
 from pages._ui.draw.badge import check_mark
 from pages._ui.draw.code import Inputs, answer_code, show_code
-from pages._ui.draw.components import clicked, looking
+from pages._ui.draw.components import looking
+from pages._ui.draw.events import clicked
 from pages._ui.draw.place import SIDES, Name
 from pages._ui.frame.frame import page_link
 from pages._ui.session.jobs import session_jobs

@@ -9,7 +9,7 @@ from owi_core.gallery import READY_PAIRS
 from owi_core.probes.ablation import Head
 from owi_core.readings import Reading, clearest_layer
 from pages._ui.base.page import Frame
-from pages._ui.draw.components import clicked
+from pages._ui.draw.events import clicked
 from pages._ui.draw.forms import segments, select, several
 from pages._ui.session.reading import chosen_word, model_by_text, model_names, reading_of
 from pages._ui.session.state import keep, kept_value, renew, set_kept

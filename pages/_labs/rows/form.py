@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from owi_core.gallery import READY_PAIRS, ReadyPair, ready_pair
 from owi_core.readings import Reading, clearest_layer
 from pages._ui.base.page import Frame
-from pages._ui.draw.components import clicked
+from pages._ui.draw.events import clicked
 from pages._ui.draw.forms import select
 from pages._ui.draw.place import MEAN, SIDES, Name, choose_place
 from pages._ui.session.models import current_model

@@ -33,7 +33,8 @@ from pages._ui.base.page import Frame
 from pages._ui.draw import code, say
 from pages._ui.draw.charts import chart
 from pages._ui.draw.code import Inputs, show_code
-from pages._ui.draw.components import attention_matrix, clicked, looking
+from pages._ui.draw.components import attention_matrix, looking
+from pages._ui.draw.events import clicked
 from pages._ui.draw.forms import segments
 from pages._ui.draw.head_grid import chosen_head, head_grid
 from pages._ui.draw.place import Name, Place

@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import streamlit as st
 
 from owi_core.figures import pattern_matrix
 from owi_core.probes.derivation import GIVEN, PER_HEAD, STREAM, Cell, derive, table, tables_of
 from owi_core.probes.step import StepRecord, changed
 from pages._labs.step.text import figure, formula, weighted_sum
 from pages._ui.base.figure_text import figure_look
-from pages._ui.base.mounting import mount
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import offer
+from pages._ui.draw.events import events, mount_clickable
 
 KEY = "step.chain"
 MOST_ROWS, MOST_COLUMNS = 16, 8
@@ -43,19 +42,25 @@ class Edit:
     value: float
 
 
-def clicked(record: StepRecord, head: int) -> Cell | None:
-    """Return the cell that was chosen since the last run."""
-    return _cell(getattr(st.session_state.get(KEY), "chosen", None), record, head)
+def taken(record: StepRecord, head: int, view: str) -> list[Cell | Edit]:
+    """Return the cells that were chosen and the numbers that were typed, in their order.
+
+    Only what was clicked in this view: in another one the same place is another number.
+    """
+    found: list[Cell | Edit] = []
+    for event in events(KEY):
+        if event.view != view or not isinstance(event.meant, list):
+            continue
+        place, value = _cell(event.meant[:3], record, head), event.meant[3:]
+        if place is not None and event.kind == "chosen":
+            found.append(place)
+        elif place is not None and place.table in GIVEN and _is_number(value):
+            found.append(Edit(place, float(value[0])))
+    return found
 
 
-def edited(record: StepRecord, head: int) -> Edit | None:
-    """Return what was typed since the last run, if it is a number for a cell that is given."""
-    sent = getattr(st.session_state.get(KEY), "edited", None)
-    if not isinstance(sent, list) or len(sent) != 4:
-        return None
-    cell, value = _cell(sent[:3], record, head), sent[3]
-    number = isinstance(value, int | float) and abs(value) <= _MOST
-    return Edit(cell, float(value)) if cell and cell.table in GIVEN and number else None
+def _is_number(value: list[Any]) -> bool:
+    return len(value) == 1 and isinstance(value[0], int | float) and abs(value[0]) <= _MOST
 
 
 def draw(
@@ -65,6 +70,7 @@ def draw(
     labels: tuple[str, ...],
     head: int,
     selected: Cell | None,
+    view: str,
 ) -> None:
     """Draw all tables; mark what is other than `before`, and around the selected cell its kin."""
     marks = changed(before, record)
@@ -89,9 +95,7 @@ def draw(
         "text": {name: page.t(f"chain.{name}") for name in _TEXT},
         "theme": page.theme,
     }
-    mount("step_chain")(
-        key=KEY, data=data, on_chosen_change=lambda: None, on_edited_change=lambda: None
-    )
+    mount_clickable("step_chain", key=KEY, data=data, view=view)
     pattern, mask = record.pattern[head], record.inputs.mask
     make = partial(pattern_matrix, pattern, mask, labels, labels, **figure_look(page))
     offer(page, make, key=KEY, table=partial(every_number, record))

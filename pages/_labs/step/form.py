@@ -11,7 +11,7 @@ from owi_core.checkpoints import shipped_names
 from owi_core.errors import OwiError
 from owi_core.experiments.step import Params
 from owi_core.gallery import READY_PAIRS
-from owi_core.probes.derivation import Cell
+from owi_core.probes.derivation import GIVEN, Cell
 from owi_core.probes.step import (
     MASKS,
     StepInputs,
@@ -19,12 +19,13 @@ from owi_core.probes.step import (
     from_model,
     random_inputs,
     run_step,
-    with_cell,
+    with_cells,
 )
 from pages._labs.step import chain
 from pages._labs.step import edits as step_edits
 from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
+from pages._ui.draw.events import version
 from pages._ui.draw.forms import declared, scale, segments, select, setting_field
 from pages._ui.session.reading import bundle_of
 from pages._ui.session.state import keep
@@ -176,19 +177,30 @@ def _look(page: Frame, board: Board) -> tuple[int, float]:
     return head - 1, temperature
 
 
+def view_of(board: Board, head: int) -> str:
+    """Return the name of the view in which a place in a table means the same number."""
+    return version(board.origin, head)
+
+
 def _take_typed(page: Frame, board: Board, head: int) -> None:
-    """Take the cell that was clicked and the number that was typed in the chain."""
-    record = run_step(board.inputs)
-    chosen, edit = chain.clicked(record, head), chain.edited(record, head)
-    board.selected = chosen or board.selected
-    if edit is None:
-        return
-    board.selected = edit.cell
-    value = bool(edit.value) if edit.cell.table == "mask" else edit.value
+    """Take the cells that were clicked and the numbers that were typed in the chain.
+
+    Several that were clicked together are put on the board together and then checked: a row of the
+    mask may be empty between two of them.
+    """
+    found = chain.taken(run_step(board.inputs), head, view_of(board, head))
+    if found:
+        last = found[-1]
+        board.selected = last.cell if isinstance(last, chain.Edit) else last
+    edits = [each for each in found if isinstance(each, chain.Edit)]
+    changes = {(*each.cell,): each.value for each in edits}
     try:
-        board.take(with_cell(board.inputs, *edit.cell, value))
+        inputs = with_cells(board.inputs, changes)
     except OwiError as error:
         st.error(error_text(page.lang, error), icon="✋")
+        return
+    if any(not np.array_equal(getattr(inputs, t), getattr(board.inputs, t)) for t in GIVEN):
+        board.take(inputs)
 
 
 def _pick(page: Frame, key: str, options: tuple[int, ...], first: int) -> int:

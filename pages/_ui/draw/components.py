@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import streamlit as st
 
 from owi_core.figures import Figure, NamedRow, loss_curve, pattern_matrix, row_bars
 from pages._ui.base.figure_text import figure_look
@@ -20,6 +19,7 @@ from pages._ui.base.i18n import Translator
 from pages._ui.base.mounting import mount
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import offer
+from pages._ui.draw.events import clicked, mount_clickable, version
 from pages._ui.draw.say import Looked
 
 Weights = Sequence[float] | npt.NDArray[np.floating[Any]]
@@ -187,11 +187,6 @@ def live_run(
     offer(page, partial(_settled_run, page, points, evaluated, floor_nats), key=key)
 
 
-def clicked(key: str) -> Any:
-    """Return what was chosen in a component since the last run, before it is drawn again."""
-    return getattr(st.session_state.get(key), "chosen", None)
-
-
 def _settled_run(
     page: Frame,
     points: Sequence[tuple[int, float]],
@@ -204,13 +199,12 @@ def _settled_run(
 
 def _chosen(name: str, data: dict[str, Any], key: str, count: int) -> int | None:
     """Mount a component; return the index that was clicked, if it is one of 0 … count − 1."""
-    value = mount(name)(key=key, data=data, on_chosen_change=_nothing).chosen
+    labels = data["labels"] if "labels" in data else (data["query_labels"], data["key_labels"])
+    view = version(labels)
+    value = clicked(key, view)
+    mount_clickable(name, key=key, data=data, view=view)
     whole = isinstance(value, (int, float)) and int(value) == value
     return int(value) if whole and 0 <= value < count else None
-
-
-def _nothing() -> None:
-    """Stand in for a callback: naming one makes the value an attribute of the result."""
 
 
 def _texts(t: Translator, names: str) -> dict[str, str]:

@@ -14,23 +14,24 @@ MOST = 2**31  # whatever a browser may send
 def counting_button(
     page: Frame, label: str, *, enabled: bool = True, main: bool = False, key: str
 ) -> None:
-    """Draw the button; `presses` tells in the next run how often it was pressed."""
+    """Draw the button; `pressed` returns in the next run how often it was pressed."""
     data = {
         "label": label,
         "enabled": enabled,
         "main": main,
-        "taken": st.session_state.get(f"{key}.taken", 0),
+        "taken": pressed(key),
         "theme": page.theme,
     }
     mount("counting_button")(key=key, data=data, on_count_change=lambda: _note(key))
 
 
-def presses(key: str) -> int:
-    """Return how often a button was pressed since this was last asked."""
-    pressed = int(st.session_state.get(f"{key}.pressed", 0))
-    taken = int(st.session_state.get(f"{key}.taken", 0))
-    st.session_state[f"{key}.taken"] = max(taken, pressed)
-    return max(0, pressed - taken)
+def pressed(key: str) -> int:
+    """Return how often a button was pressed in this session.
+
+    The page keeps how many presses its state already includes, and stores both at once: a run that
+    is interrupted neither loses a press nor counts it twice.
+    """
+    return int(st.session_state.get(f"{key}.pressed", 0))
 
 
 def _note(key: str) -> None:

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from owi_core.figures import thumbnails
 from pages._ui.base.figure_text import figure_look
-from pages._ui.base.mounting import mount
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import offer
+from pages._ui.draw.events import mount_clickable, version
 
 FORBIDDEN = 255  # weights take 0 … 254
 Chosen = tuple[int, int | None]
@@ -45,7 +45,8 @@ def head_grid(
         "numbers": page.t.template("grid.numbers"),
         "theme": page.theme,
     }
-    mount("head_grid")(key=key, data=data, on_chosen_change=lambda: None)
+    # A head is a place in the grid, whatever the sentence: only the grid's size is its version.
+    mount_clickable("head_grid", key=key, data=data, view=version(n_layer, n_head))
     offer(page, partial(thumbnails, pattern, mask, labels, labels, **figure_look(page)), key=key)
 
 
