@@ -13,7 +13,7 @@ from pages._labs.step.text import formula, weighted_sum
 from pages._labs.step.view import CODE
 from pages._ui.base.i18n import translator
 from tests.experiments.some import some
-from tests.pages_under_test import opened, told
+from tests.pages_under_test import opened, reopened, shared_link, told
 
 T = translator("zh", "step")
 
@@ -145,3 +145,20 @@ def test_what_is_said_of_positions_follows_the_accuracies(
     accuracy = {"none": none, "learned": learned, "sinusoidal": sinusoidal}
     assert training._about_positions(accuracy) == codes
     assert all(T.has(f"positions.{code}") for code in codes)
+
+
+def test_a_link_gives_the_row_whose_only_open_cell_was_opened_before_another_was_shut() -> None:
+    """Applied one by one in the order of the table, the first edit would leave an empty row."""
+    app = opened("step")
+    app.selectbox(key="step.mask").set_value("causal").run()
+    board = app.session_state["step.board"]
+    edits = [[1, "edited", "", ["mask", 0, 1, 1]], [2, "edited", "", ["mask", 0, 0, 0]]]
+    inbox = app.session_state["owi.inbox.step.chain"]
+    for event in edits:
+        event[2] = inbox.view
+        inbox.receive({"mount": "test", "events": [event]})
+    app.run()
+    board = app.session_state["step.board"]
+    assert board.inputs.mask[0].tolist() == [False, True, False, False]
+    again = reopened("step", shared_link(app)).session_state["step.board"]
+    assert np.array_equal(run_step(again.inputs).pattern, run_step(board.inputs).pattern)

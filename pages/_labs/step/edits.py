@@ -7,9 +7,9 @@ from msgspec import Meta
 
 from owi_core.errors import OwiError
 from owi_core.probes.derivation import GIVEN, PER_HEAD, Cell, tables_of
-from owi_core.probes.step import StepInputs, with_cell
+from owi_core.probes.step import StepInputs, with_cells
 from owi_core.untrusted import Count, MisfitError, checked
-from pages._ui.session.state import forget, held, keep, renew, set_kept
+from pages._ui.session.state import forget, held, keep, refuse, renew, set_kept
 
 CHANGED, CELL = "step.changed", "step.cell"
 MOST = 1000.0
@@ -22,18 +22,16 @@ Change = tuple[str, Count, Count, Annotated[float, Meta(ge=-MOST, le=MOST)]]
 def edited(origin: Any, given: StepInputs) -> tuple[StepInputs, Cell | None, int]:
     """Return the given numbers with the edits applied, the chosen cell, and the count."""
     renew("step.changed_in", origin, CHANGED, CELL)
-    inputs, count = given, 0
-    changes: list[Any] = held(CHANGED, [])
-    for change in changes:
-        cell, value = _number(change, given)
-        if cell is None:
-            continue
-        try:
-            inputs = with_cell(inputs, *cell, bool(value) if cell.table == "mask" else value)
-            count += 1
-        except OwiError:
-            continue
-    return inputs, _cell(held(CELL, []), given), count
+    kept: list[Any] = held(CHANGED, [])
+    named = [_number(change, given) for change in kept]
+    changes = {(*cell,): value for cell, value in named if cell is not None}
+    try:
+        inputs = with_cells(given, changes)
+    except OwiError:  # together they leave a query nothing to look at
+        inputs, changes = given, {}
+    if len(changes) < len(kept):
+        refuse(CHANGED)
+    return inputs, _cell(held(CELL, []), given), len(changes)
 
 
 def note(given: StepInputs, inputs: StepInputs, selected: Cell | None) -> None:

@@ -138,6 +138,13 @@ def linked(key: str) -> bool:
     return _waiting(key) is not None
 
 
+def refuse(key: str) -> None:
+    """Report that what the link says of `key` was not, or not all, used."""
+    opened = opened_link(_page(key))
+    if opened is not None and _name(key) in opened.link.values:
+        opened.refused[_name(key)] = None
+
+
 def renew(stamp_key: str, stamp: Any, *keys: str) -> None:
     """Forget the values of `keys` when the stamp, which they were chosen for, has changed.
 
