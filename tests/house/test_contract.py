@@ -34,6 +34,9 @@ READING_KEYS = ("papers", "pytorch", "huggingface")
 # Labs that are views of the experiments of others.
 VIEW_OF = {"train": ("pronoun", "language"), "rows": ("pronoun",)}
 RUN_TAKES = ["params", "folder", "control", "resume"]
+# Which argument of a call is the key of a kept value; the other fields take `key=`.
+KEY_IS = {"keep": 0, "held": 0, "kept_setting": 1, "setting_field": 2, "choice": 2}
+FIELDS = {"decimal", "scale", "segments", "select", "several", "slider", "whole"}
 LINK_TESTS = ("tests/ui/test_links.py", "tests/ui/test_share.py")
 
 EACH_LAB = pytest.mark.parametrize("name", labs())
@@ -197,14 +200,22 @@ def test_kept_values_are_named_after_their_page(name: str) -> None:
     """A link calls `rows.layer` just `layer`, and opens the page that the key begins with."""
     for module in own_modules(name):
         for call in module.calls():
-            if called_name(call) not in {"keep", "held"} or not call.args:
-                continue
-            key = call.args[0]
+            key = kept_key(call)
             begins = next((n for n in ast.walk(key) if isinstance(n, ast.Constant)), None)
             if isinstance(key, ast.Constant | ast.JoinedStr) and begins is not None:
                 assert str(begins.value).startswith(f"{name}."), (
-                    f'{module.path.name}:{call.lineno}: write `keep("{name}.…", …)`'
+                    f'{module.path.name}:{call.lineno}: write "{name}.…" as the key of the value'
                 )
+
+
+def kept_key(call: ast.Call) -> ast.expr | ast.Pass:
+    """Return the key that a call keeps a value under; Pass if it keeps none."""
+    place = KEY_IS.get(called_name(call))
+    if place is not None and len(call.args) > place:
+        return call.args[place]
+    if called_name(call) in FIELDS:
+        return next((k.value for k in call.keywords if k.arg == "key"), ast.Pass())
+    return ast.Pass()
 
 
 # Tests
