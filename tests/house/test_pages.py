@@ -123,7 +123,10 @@ def test_no_page_holds_chinese_outside_the_catalogs() -> None:
 
 
 def test_no_icon_and_no_component_is_fetched_from_elsewhere() -> None:
+    scripts = {".js", ".css"}
     files = [path for path in (ROOT / "assets" / "components").rglob("*") if path.is_file()]
+    files += [path for path in (ROOT / "pages").rglob("*") if path.suffix in scripts]
+    assert {"step_chain.js", "page.css"} <= {path.name for path in files}
     files += [module.path for module in modules("app.py", "pages")]
     files += list((ROOT / "assets" / "i18n").rglob("*.toml"))
     for path in files:
@@ -212,3 +215,16 @@ def test_nothing_is_pickled_and_nothing_hooks_into_a_model() -> None:
                 }
                 allowed = module.name == TRIES_TORCH_SAVE
                 assert allowed or not torch_load, where(module, node)
+
+
+def test_every_component_that_is_mounted_has_its_script() -> None:
+    """A missing file is an empty script, and an empty component draws nothing and says nothing."""
+    mounting = {"mount", "mount_clickable"}
+    calls = [c for m in modules("pages") for c in m.calls() if called_name(c) in mounting]
+    named = [call for call in calls if isinstance(call.args[0], ast.Constant)]
+    assert len(named) > 8
+    for call in named:
+        labs = [k.value for k in call.keywords if k.arg == "lab"]
+        name, *lab = (ast.literal_eval(given) for given in (*call.args, *labs))
+        folder = ROOT / "pages" / "_labs" / lab[0] if lab else ROOT / "assets" / "components"
+        assert (folder / f"{name}.js").is_file(), (name, lab)

@@ -6,11 +6,11 @@ import pandas as pd
 import streamlit as st
 from msgspec import UnsetType
 
-from owi_core.assets import ASSETS
 from owi_core.experiments._kit.results import given
 from owi_core.experiments.connections.results import ModelResult
 from owi_core.peers import KINDS
 from pages._labs.connections.results import model_in, name_of
+from pages._ui.base.mounting import lab_style
 from pages._ui.base.page import Frame
 
 COLUMNS = ("range", "dynamic", "parallel", "far", "few")
@@ -21,16 +21,11 @@ def show(page: Frame) -> None:
     st.subheader(page.t("table.title"), anchor=False)
     rows = [_row(page, kind) for kind in KINDS]
     names = [page.t(f"table.{name}") for name in ("connection", *COLUMNS)]
-    _style()
+    lab_style("connections")
     with st.container(key="connections_table"):
         st.table(pd.DataFrame(rows, columns=names).set_index(names[0]))
     if any(_empty(page) in row for row in rows):
         st.caption(page.t("table.hint"))
-
-
-def _style() -> None:
-    path = ASSETS / "components" / "connections.css"
-    st.html(f"<style>{path.read_text(encoding='utf-8')}</style>")
 
 
 def _row(page: Frame, kind: str) -> list[str]:

@@ -71,7 +71,7 @@ def next_token(
         "theme": page.theme,
         "text": {name: page.t.template(f"component.{name}") for name in _TEXT.split()},
     }
-    mount_clickable("next_token", key=KEY, data=data, view=view)
+    mount_clickable("next_token", lab="feedback", key=KEY, data=data, view=view)
     labels = [row["label"] for row in data["rows"]]
     bars = [
         NamedRow(page.t("bars.before"), labels, np.array([row.before for row in rows])),

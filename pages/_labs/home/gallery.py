@@ -26,7 +26,7 @@ def gallery(page: Frame) -> None:
     data = {"cards": cards, "theme": page.theme, "text": {"label": t("title")}}
     view = version([demo.name for demo in DEMOS])
     chosen = clicked(KEY, view)
-    mount_clickable("gallery", key=KEY, data=data, view=view)
+    mount_clickable("gallery", lab="home", key=KEY, data=data, view=view)
     demo = next((demo for demo in DEMOS if demo.name == chosen), None)
     if demo is not None:
         _open(demo, page.lang)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from owi_core.assets import ASSETS
 from owi_core.experiments.pronoun import Result
 from owi_core.figures import signed
 from owi_core.gallery import READY_PAIRS, ReadyPair
@@ -14,6 +13,7 @@ from pages._ui.base import settings, teaching
 from pages._ui.base.entries import HOME, PageEntry, listed_entries
 from pages._ui.base.i18n import translator
 from pages._ui.base.links import LANGUAGE
+from pages._ui.base.mounting import lab_style
 from pages._ui.base.page import Frame
 from pages._ui.draw import say
 from pages._ui.draw.badge import check_mark
@@ -33,7 +33,7 @@ DOORS_IN_A_ROW = 3
 
 def style() -> None:
     """Set the answers as large as the words."""
-    st.html(f"<style>{(ASSETS / 'components' / 'home.css').read_text(encoding='utf-8')}</style>")
+    lab_style("home")
 
 
 @st.fragment

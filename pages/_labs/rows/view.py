@@ -8,7 +8,6 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from owi_core.assets import ASSETS
 from owi_core.figures import (
     CutEdge,
     NamedRow,
@@ -29,6 +28,7 @@ from pages._labs.rows.form import (
     words_key,
 )
 from pages._ui.base.figure_text import figure_look, figure_text
+from pages._ui.base.mounting import lab_style
 from pages._ui.base.page import Frame
 from pages._ui.draw import code, say
 from pages._ui.draw.charts import chart
@@ -51,7 +51,7 @@ Readings = Mapping[Name, Reading]
 
 def style() -> None:
     """Give the two sentences their colours."""
-    st.html(f"<style>{(ASSETS / 'components' / 'rows.css').read_text(encoding='utf-8')}</style>")
+    lab_style("rows")
 
 
 def take_clicks(readings: Readings) -> None:

@@ -95,7 +95,7 @@ def draw(
         "text": {name: page.t(f"chain.{name}") for name in _TEXT},
         "theme": page.theme,
     }
-    mount_clickable("step_chain", key=KEY, data=data, view=view)
+    mount_clickable("step_chain", lab="step", key=KEY, data=data, view=view)
     pattern, mask = record.pattern[head], record.inputs.mask
     make = partial(pattern_matrix, pattern, mask, labels, labels, **figure_look(page))
     offer(page, make, key=KEY, table=partial(every_number, record))

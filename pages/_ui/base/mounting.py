@@ -1,8 +1,12 @@
-"""How a script of ours gets onto a page: components v2 from files in assets/components."""
+"""How the scripts and styles of this project get onto a page, as components v2.
+
+Files that several pages use are in assets/components; those of a single lab are in its folder.
+"""
 
 import json
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -10,15 +14,20 @@ import streamlit as st
 from owi_core.assets import ASSETS
 from owi_core.figures.theme import palette_dict
 
-_FOLDER = ASSETS / "components"
+_SHARED = ASSETS / "components"
+_LABS = Path(__file__).parents[2] / "_labs"
 
 
 @lru_cache(maxsize=16)
-def mount(name: str) -> Callable[..., Any]:
-    """Return the command that draws component `name`: NAME.js after common.js, with its styles."""
+def mount(name: str, lab: str = "") -> Callable[..., Any]:
+    """Return the command that draws component `name`: NAME.js after common.js, with its styles.
+
+    lab: whose folder NAME.js and NAME.css are in; without one, all pages share them.
+    """
     palettes = {theme: palette_dict(theme) for theme in ("light", "dark")}
-    script = [f"const PALETTES = {json.dumps(palettes)};", _read("common.js"), _read(f"{name}.js")]
-    style = _read("common.css") + _read(f"{name}.css")
+    script = [f"const PALETTES = {json.dumps(palettes)};", _read("common.js")]
+    script.append(_read(f"{name}.js", lab))
+    style = _read("common.css") + _read(f"{name}.css", lab)
     return st.components.v2.component(f"owi_{name}", css=style, js="\n".join(script))
 
 
@@ -27,6 +36,11 @@ def page_style() -> str:
     return _read("page.css")
 
 
-def _read(name: str) -> str:
-    path = _FOLDER / name
+def lab_style(lab: str) -> None:
+    """Add a lab's own style sheet, LAB.css in its folder, to the page."""
+    st.html(f"<style>{_read(f'{lab}.css', lab)}</style>")
+
+
+def _read(name: str, lab: str = "") -> str:
+    path = (_LABS / lab if lab else _SHARED) / name
     return path.read_text(encoding="utf-8") if path.exists() else ""

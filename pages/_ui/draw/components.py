@@ -1,7 +1,7 @@
 """The three live drawings: attention matrix, sentence of clickable words, run in progress.
 
 They speak in token indices only; words are drawn by fillText and textContent, so whatever a
-reader typed appears as typed. Scripts and styles lie in assets/components and ask no network.
+reader typed appears as typed. Scripts and styles are files of this project and use no network.
 With a `key`, new data is drawn into the same DOM nodes.
 """
 

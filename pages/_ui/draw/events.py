@@ -68,14 +68,14 @@ def version(*parts: object) -> str:
     return f"{zlib.crc32(repr(parts).encode()):08x}"
 
 
-def mount_clickable(name: str, *, key: str, data: dict[str, Any], view: str) -> None:
-    """Draw a component; its events so far count as handled."""
+def mount_clickable(name: str, *, lab: str = "", key: str, data: dict[str, Any], view: str) -> None:
+    """Draw a component, a lab's own or a shared one; its events so far count as handled."""
     box = _inbox(key)
     box.view = view
     box.waiting = []
     known = {"view": view, "seen": [box.mount, box.seen]}
     on_change: Callable[[], None] = partial(_collect, key)
-    mount(name)(key=key, data=data | known, on_meant_change=on_change)
+    mount(name, lab)(key=key, data=data | known, on_meant_change=on_change)
 
 
 def events(key: str) -> list[Event]:
