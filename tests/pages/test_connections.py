@@ -1,7 +1,6 @@
 """The connections page: maps at first sight, one's own words, and what the numbers make it say."""
 
 import copy
-from collections.abc import Iterator
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -19,16 +18,9 @@ from pages._ui.base.i18n import catalog
 from pages._ui.session import jobs
 from tests.pages_under_test import opened, told
 
+pytestmark = pytest.mark.usefixtures("own_workers")
+
 LANGUAGES = pytest.mark.parametrize("lang", ["zh", "en"])
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_worker_outlives_the_tests() -> Iterator[None]:
-    jobs.manager.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OWI_NICE", "0")  # other tests may be running
-        yield
-    jobs.manager.clear()
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """The cost page: alive before anything is measured, each part from its button to its numbers."""
 
-from collections.abc import Iterator
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -16,6 +14,8 @@ from pages._ui.base.i18n import catalog
 from pages._ui.session import jobs
 from tests.pages_under_test import opened, told, type_number
 
+pytestmark = pytest.mark.usefixtures("own_workers")
+
 SMALL = {
     "time": {"length": 32, "d_model": 8, "n_layer": 1, "cap_seconds": 0.3},
     "ranges": {"length": 64, "d_model": 8, "window": 8},
@@ -23,15 +23,6 @@ SMALL = {
     "scale": {"length": 16, "d_model": 8, "steps": 2},
     "depth": {"d_model": 8, "steps": 2, "batch_size": 8},
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_worker_outlives_the_tests() -> Iterator[None]:
-    jobs.manager.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OWI_NICE", "0")  # other tests may be running
-        yield
-    jobs.manager.clear()
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """The feedback page: step, back, force, fork, end, overflow, and whatever somebody types."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -35,17 +34,10 @@ from pages._ui.session import jobs
 from tests.experiments.some import some
 from tests.pages_under_test import opened, reopened, shared_link, told
 
+pytestmark = pytest.mark.usefixtures("own_workers")
+
 PROMPT = "feedback.prompt.language"
 shipped_once = cache(lambda: shipped("language"))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_worker_outlives_the_tests() -> Iterator[None]:
-    jobs.manager.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OWI_NICE", "0")
-        yield
-    jobs.manager.clear()
 
 
 def tree_of(app: AppTest) -> Tree:

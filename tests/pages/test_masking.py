@@ -1,6 +1,5 @@
 """The mask page: both models from the first click to the last check, in both languages."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +19,9 @@ from pages._ui.draw.code import OWN_TEXT_FILE
 from pages._ui.session import jobs
 from tests.pages_under_test import opened, told
 
+pytestmark = pytest.mark.usefixtures("own_workers")
+
 HIDDEN = {"own_text"}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_worker_outlives_the_tests() -> Iterator[None]:
-    jobs.manager.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OWI_NICE", "0")  # other tests may be running
-        yield
-    jobs.manager.clear()
 
 
 def small(lang: str = "zh") -> AppTest:

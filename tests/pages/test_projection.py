@@ -1,6 +1,5 @@
 """The projection page: heads off and on, sums, mistakes, one run; two sessions apart."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +28,11 @@ from tests.experiments.some import some
 from tests.pages_under_test import opened, told
 from tests.tiny import word_bundle
 
+pytestmark = pytest.mark.usefixtures("own_workers")
+
 APPLE = "小明把苹果放在桌子上，小红拿走了它"
 SWAP = shipped("swap")
 SHARING = ("redundant", "one_carries", "shared", "idle", "opposed", "worse_with")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_worker_outlives_the_tests() -> Iterator[None]:
-    jobs.manager.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OWI_NICE", "0")  # other tests may be running
-        yield
-    jobs.manager.clear()
 
 
 def switch(app: AppTest, layer: int, *on: int) -> AppTest:

@@ -2,7 +2,6 @@
 
 import re
 import types
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,14 +22,10 @@ from pages._ui.draw.run_panel import progress_text
 from pages._ui.session import jobs
 from tests.ui.test_frame import opened
 
+pytestmark = pytest.mark.usefixtures("own_workers")
+
 TEXT = "春眠不觉晓，处处闻啼鸟。夜来风雨声，花落知多少。"
 HIDDEN = {"family", "text", "text_file", "own_text"}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_worker_outlives_the_tests() -> Iterator[None]:
-    yield
-    jobs.manager.clear()
 
 
 def at_corpus(corpus: str, lang: str = "zh") -> AppTest:

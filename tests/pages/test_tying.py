@@ -1,6 +1,5 @@
 """The page of shared weights: alive at first sight, an edit that stays one's own, a run."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,16 +21,9 @@ from pages._ui.base.i18n import catalog
 from pages._ui.session import jobs
 from tests.pages_under_test import opened, told, type_number
 
+pytestmark = pytest.mark.usefixtures("own_workers")
+
 BOTH = pytest.mark.parametrize("lang", ["zh", "en"])
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_worker_outlives_the_tests() -> Iterator[None]:
-    jobs.manager.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OWI_NICE", "0")  # other tests may be running
-        yield
-    jobs.manager.clear()
 
 
 def cells(app: AppTest) -> dict[str, tuple[str, str]]:

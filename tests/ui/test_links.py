@@ -29,18 +29,13 @@ from pages._ui.base.links import (
     written,
 )
 from pages._ui.frame.frame import page_entries
-from pages._ui.session import jobs
 from pages._ui.session.recipes import params_of, parts, recipe_of
 from tests.pages_under_test import calm, kept_by, opened, told
 
+pytestmark = pytest.mark.usefixtures("own_workers")
+
 NAMES = [entry.name for entry in page_entries("zh")]
 N_HOSTILE = 200
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_worker_outlives_the_tests() -> Iterator[None]:
-    yield
-    jobs.manager.clear()
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=80)

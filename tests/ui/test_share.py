@@ -1,6 +1,5 @@
 """Sharing: what a page shows comes back from its link, runs and models by their recipes."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,8 @@ from pages._ui.frame.frame import page_entries
 from pages._ui.session import jobs
 from tests.pages_under_test import calm, kept_by, opened, reopened, shared_link, told
 
+pytestmark = pytest.mark.usefixtures("own_workers")
+
 NAMES = [entry.name for entry in page_entries("zh")]
 SAID = {key.removeprefix("share."): text for key, text in catalog("zh", "common").items()}
 CHOOSING = (
@@ -27,15 +28,6 @@ CHOOSING = (
 )  # fmt: skip
 TEXT = "春眠不觉晓，处处闻啼鸟。夜来风雨声，花落知多少。"
 SMALL = {"run.steps": "3", "run.n_train": "100", "run.d_model": "16", "run.d_mlp": "16"}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_worker_outlives_the_tests() -> Iterator[None]:
-    jobs.manager.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OWI_NICE", "0")  # other tests may be running
-        yield
-    jobs.manager.clear()
 
 
 def runs_of(app: AppTest) -> list[Run]:
