@@ -66,11 +66,20 @@ class _Header(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Bundle:
-    """A model, the tokenizer it was trained with, and a note of how it was made."""
+    """A model, the tokenizer it was trained with, and a note of how it was made.
+
+    widened_from: the bundle that this one copies with more rows for unknown words, if it does.
+    """
 
     model: Transformer
     tokenizer: CharTokenizer | WordTokenizer
     note: dict[str, Any]
+    widened_from: "Bundle | None" = None
+
+    @property
+    def source(self) -> "Bundle":
+        """The bundle as it was trained: readings of one source come from one model."""
+        return self.widened_from or self
 
 
 def to_bytes(bundle: Bundle) -> bytes:

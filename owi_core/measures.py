@@ -24,6 +24,7 @@ from owi_core.probes.tie_proof import tie_cases
 from owi_core.probes.tie_size import counted
 from owi_core.probes.tie_touch import strongest_edit, touch
 from owi_core.readings import Reading, read, row_gap
+from owi_core.spare_rows import encoded
 
 Models = Callable[[str], Bundle]
 Values = Mapping[str, Any]
@@ -113,7 +114,8 @@ def _leak(values: Values, models: Models) -> Measured:
     """
     bundle, mask = models(values["model"]), values.get("mask", "right")
     _refuse("mask", mask, ("right", *FAULTS))
-    found = changes_in(wrapped(bundle.model, mask), bundle.tokenizer.encode(values["text"]))
+    bundle, encoding = encoded(bundle, values["text"])
+    found = changes_in(wrapped(bundle.model, mask), encoding)
     leak = leak_max(torch.from_numpy(found.values))
     return Measured("zero" if leak == 0.0 else "moves", leak)
 

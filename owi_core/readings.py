@@ -3,7 +3,7 @@
 Shapes: L layers, H heads, T tokens.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -19,6 +19,8 @@ from owi_core.errors import ModelFileError, TextError
 from owi_core.probes.knockout import Edge, knock_out_row
 from owi_core.probes.rows import entropy_nats
 from owi_core.record import AttentionRecord
+from owi_core.segmentation import names_something, usual_form
+from owi_core.spare_rows import encoded
 from owi_core.tokenizer import CharTokenizer, Encoding, WordTokenizer
 
 UNDECIDED_NATS = 2.0
@@ -92,6 +94,30 @@ class Reading:
         """The tokens as typed."""
         return self.encoding.labels
 
+    @property
+    def unknown_words(self) -> tuple[str, ...]:
+        """The words outside the vocabulary, each once, as typed; marks are not words."""
+        return self._unknown(names_something)
+
+    @property
+    def unknown_marks(self) -> tuple[str, ...]:
+        """The marks outside the vocabulary, each once."""
+        return self._unknown(lambda label: not names_something(label))
+
+    def _unknown(self, kind: Callable[[str], bool]) -> tuple[str, ...]:
+        labels = (self.labels[i] for i in self.unknown)
+        return tuple(dict.fromkeys(label for label in labels if kind(label)))
+
+    @property
+    def sees_no_later(self) -> bool:
+        """Whether the mask hides every token after the query from it."""
+        return not self.record.mask[self.query, self.query + 1 :].any()
+
+    @property
+    def has_pronoun(self) -> bool:
+        """Whether one of the tokens is a pronoun."""
+        return not set(PRONOUNS).isdisjoint(self.labels)
+
     @cached_property
     def effects(self) -> NDArray[np.float32]:
         """The answer's change in nats for each edge of the query, cut in all heads: (L, T)."""
@@ -159,16 +185,19 @@ def read(
 ) -> Reading:
     """Run one sentence through one model and return what one query token sees.
 
-    query: a word (its last occurrence), an index, or None for the last pronoun.
+    query: a word (its last occurrence), an index, or None for the last pronoun; without a pronoun
+    it is the last word that is no mark.
     Raises TextError for a text that is blank, too long, or lacks the query, ModelFileError for a
     model whose numbers overflow.
     """
-    encoding = bundle.tokenizer.encode(text)
+    bundle, encoding = encoded(bundle, text)
     T = len(encoding.ids)
     limit = min(limit, bundle.model.config.block_size)
     if limit < T:
         raise TextError("text_over_block", tokens=T, block_size=limit, over=T - limit)
-    index = _query_index(encoding, query)
+    # A character model answers with the next character: its last token looks, mark or not.
+    by_characters = isinstance(bundle.tokenizer, CharTokenizer)
+    index = _query_index(encoding, query, by_characters=by_characters)
     record, logits = _record(bundle, encoding, temperature)
     if not bool(torch.isfinite(logits).all()):  # finite weights of 1e30 do it
         raise ModelFileError("model_overflows")
@@ -180,12 +209,28 @@ def read(
 def row_gap(a: Reading, b: Reading) -> float | None:
     """Return the largest difference between the two rows in any layer and head.
 
-    None when they have no common positions: other lengths, other queries or other models.
+    None when they have no common positions: other queries, other models, or sentences of unequal
+    length whose queries see words that come later.
     """
-    if len(a.labels) != len(b.labels) or a.query != b.query or a.bundle is not b.bundle:
+    if a.query != b.query or a.bundle.source is not b.bundle.source:
         return None
-    rows = [reading.record.pattern[:, :, reading.query] for reading in (a, b)]
+    seen = len(a.labels)
+    if seen != len(b.labels):
+        if not (a.sees_no_later and b.sees_no_later):
+            return None
+        # What comes after the query has weight 0 in both rows, however long the sentences are.
+        seen = a.query + 1
+    rows = [reading.record.pattern[:, :, reading.query, :seen] for reading in (a, b)]
     return float(np.abs(rows[0] - rows[1]).max())
+
+
+def same_words(a: Reading, b: Reading) -> bool:
+    """Return whether both sentences have the same words up to the query.
+
+    Words are compared, not ids: two unknown words can have the same id in two sentences.
+    """
+    words = [[usual_form(word) for word in r.labels[: r.query + 1]] for r in (a, b)]
+    return words[0] == words[1]
 
 
 class Looking(Protocol):
@@ -254,7 +299,7 @@ def _record(
     return record, out.logits[0]
 
 
-def _query_index(encoding: Encoding, query: str | int | None) -> int:
+def _query_index(encoding: Encoding, query: str | int | None, *, by_characters: bool) -> int:
     labels = encoding.labels
     if isinstance(query, int):
         if not 0 <= query < len(labels):
@@ -266,7 +311,9 @@ def _query_index(encoding: Encoding, query: str | int | None) -> int:
     if found:
         return found[-1]
     if query is None:
-        return len(labels) - 1
+        # A full stop never looks at anything that was asked for; a lone mark is all there is.
+        words = [i for i, label in enumerate(labels) if names_something(label)]
+        return words[-1] if words and not by_characters else len(labels) - 1
     raise TextError("query_not_in_text", query=query, tokens=" ".join(labels))
 
 

@@ -93,7 +93,7 @@ def saved(reading: Reading, name: str, label: str = "") -> SavedRecord:
     )
     note = reading.bundle.note
     recipe = "" if note.get("private") else str(note.get("recipe", ""))
-    model = ModelName(_cut(name), weights_hash(reading.bundle), _cut(recipe))
+    model = ModelName(_cut(name), weights_hash(reading.bundle.source), _cut(recipe))
     saved_answer = SavedAnswer(answer.word, answer.probability, answer.known)
     return SavedRecord(kept, reading.query, model, saved_answer, _cut(label))
 

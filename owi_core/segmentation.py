@@ -4,7 +4,8 @@ A character is a grapheme cluster here: an emoji joined of several code points c
 no function cuts inside it.
 """
 
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from typing import Any, cast
@@ -20,6 +21,7 @@ _CLUSTER = regex.compile(r"\X")
 # What rjieba knows: Chinese, and the Latin letters and digits that Chinese words may hold (T恤).
 _CHINESE = regex.compile(r"[\p{Han}A-Za-z0-9]")
 _HAN = regex.compile(r"\p{Han}")
+_PRONOUNS = "它他她"
 # Letters of scripts that separate words with blanks. \p{M}: a combining mark belongs to its letter.
 _SPACED = regex.compile(r"[^\W\p{Han}_]|\p{M}")
 
@@ -40,11 +42,16 @@ def usual_form(word: str) -> str:
     return SAME_MARK.get(word, word.lower().replace("’", "'"))
 
 
+def names_something(word: str) -> bool:
+    """Return whether a word could name a thing: not if it is all marks, blanks and controls."""
+    return any(unicodedata.category(character)[0] in "LNS" for character in word)
+
+
 def joined(words: Iterable[str]) -> str:
     """Return words as one text, with blanks only between words of scripts that use them."""
     parts: list[str] = []
     for word in words:
-        if parts and _is_spaced(parts[-1][-1], word[0]):
+        if parts and is_spaced(parts[-1][-1], word[0]):
             parts.append(" ")
         parts.append(word)
     return "".join(parts)
@@ -76,7 +83,7 @@ def _is_joined(characters: Sequence[str], index: int) -> bool:
     left, right = characters[index - 1], characters[index]
     if _is_glue(characters, index) or _is_glue(characters, index - 1):
         return True
-    return (_is_chinese(left) and _is_chinese(right)) or _is_spaced(left, right)
+    return (_is_chinese(left) and _is_chinese(right)) or is_spaced(left, right)
 
 
 def _is_glue(characters: Sequence[str], index: int) -> bool:
@@ -86,7 +93,7 @@ def _is_glue(characters: Sequence[str], index: int) -> bool:
     mark, left, right = characters[index], characters[index - 1], characters[index + 1]
     if mark == ".":
         return left.isdecimal() and right.isdecimal()
-    return mark in ("'", "’") and _is_spaced(left, right)
+    return mark in ("'", "’") and is_spaced(left, right)
 
 
 def _cut_run(run: Sequence[str]) -> list[str]:
@@ -95,7 +102,7 @@ def _cut_run(run: Sequence[str]) -> list[str]:
         return [text]
     # T恤 goes to the dictionary whole; a run with other letters (naïve苹果) is cut at the script.
     if all(map(_is_chinese, run)):
-        return _with_nicknames(_dictionary().cut(text))
+        return _with_nicknames(_without_pronouns(_dictionary().cut(text)))
     parts = [list(part) for _, part in groupby(run, lambda c: _HAN.match(c) is not None)]
     return [word for part in parts for word in _cut_run(part)]
 
@@ -108,7 +115,20 @@ def _dictionary() -> Any:
     return rjieba
 
 
-def _with_nicknames(words: Sequence[str]) -> list[str]:
+def _without_pronouns(words: Sequence[str]) -> Iterator[str]:
+    """Split a pronoun off the guesses that begin or end with one: 它响 is no word, 它们 is."""
+    for word in words:
+        if len(word) == 1 or _dictionary().has_word(word):
+            yield word
+        elif word[0] in _PRONOUNS:
+            yield from (word[0], word[1:])
+        elif word[-1] in _PRONOUNS:
+            yield from (word[:-1], word[-1])
+        else:
+            yield word
+
+
+def _with_nicknames(words: Iterable[str]) -> list[str]:
     """Correct rjieba's guesses at names: it splits 小波, and takes 向 in 向小婷 for a surname."""
     corrected: list[str] = []
     for word in words:
@@ -130,8 +150,9 @@ def _is_chinese(cluster: str) -> bool:
 def is_inside_word(characters: Sequence[str], boundary: int) -> bool:
     """Return whether a boundary lies between two letters of a script that uses blanks."""
     inside = 0 < boundary < len(characters)
-    return inside and _is_spaced(characters[boundary - 1], characters[boundary])
+    return inside and is_spaced(characters[boundary - 1], characters[boundary])
 
 
-def _is_spaced(left: str, right: str) -> bool:
+def is_spaced(left: str, right: str) -> bool:
+    """Return whether two characters are both letters or digits of scripts that use blanks."""
     return _SPACED.match(left) is not None and _SPACED.match(right) is not None

@@ -1,7 +1,7 @@
 """Text ↔ ids ↔ labels, in characters or in words.
 
-A character is a grapheme cluster: an emoji joined of several code points is one token. Positions in
-a text are offsets into the Python string.
+A character is a grapheme cluster: an emoji joined of several code points is one token. A text is
+cleaned before it is cut (see `cleaning`); positions are offsets into the cleaned text.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from owi_core.cleaning import by_clean_form, clean
 from owi_core.errors import ModelFileError, TextError
 from owi_core.segmentation import (
     check_text,
@@ -57,6 +58,7 @@ class _WordFile(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind
 class Encoding:
     """A text as tokens: ids, labels as typed, and spans (start, end) into the text.
 
+    text: the cleaned text.
     The labels, with the parts of the text between the spans, give back the text exactly.
     unknown: indices of the tokens whose words are not in the vocabulary.
     """
@@ -75,7 +77,7 @@ class CharTokenizer:
 
     def __init__(self, characters: Sequence[str]) -> None:
         self.characters = tuple(characters)
-        self._id_of = {character: index for index, character in enumerate(self.characters)}
+        self._id_of = by_clean_form({c: index for index, c in enumerate(self.characters)})
 
     @classmethod
     def from_text(cls, text: str) -> "CharTokenizer":
@@ -84,6 +86,7 @@ class CharTokenizer:
         Raises TextError when the text is empty, too long or not text, or has more or longer
         characters than a model file may hold.
         """
+        text = clean(text).text
         check_text(text, MAX_CORPUS_CHARACTERS)
         characters = sorted(set(clusters(text)))
         if len(characters) > MAX_VOCABULARY:
@@ -104,6 +107,7 @@ class CharTokenizer:
 
         Raises TextError when the text is empty, too long, or has characters without an id.
         """
+        text = clean(text).text
         check_text(text, MAX_CORPUS_CHARACTERS)
         labels = tuple(clusters(text))
         strange = list(dict.fromkeys(label for label in labels if label not in self._id_of))
@@ -142,7 +146,7 @@ class WordTokenizer:
         self.words = tuple(words)
         self.n_spare = n_spare
         self.classes = dict(classes or {})
-        self._id_of = {word: index for index, word in enumerate(self.words, start=len(SPECIALS))}
+        self._id_of = by_clean_form({w: i for i, w in enumerate(self.words, start=len(SPECIALS))})
         self._longest = max((len(clusters(word)) for word in self.words), default=0)
 
     @property
@@ -159,9 +163,10 @@ class WordTokenizer:
         """Cut a text into words: the longest in the vocabulary first, rjieba where none fits.
 
         White space separates words and is not a token. The same unknown word always takes the same
-        spare id.
+        spare id, with a capital letter or without.
         Raises TextError when the text is blank, too long, or has more unknown words than spare ids.
         """
+        text = clean(text).text
         check_text(text, MAX_SENTENCE_CHARACTERS)
         labels, spans, start = [], [], 0
         for word in self._cut(text):
@@ -186,6 +191,10 @@ class WordTokenizer:
             return f"<NEW{index - self.spare_ids.start + 1}>"
         return (*SPECIALS, *self.words)[index]
 
+    def with_spare(self, n_spare: int) -> "WordTokenizer":
+        """Return a tokenizer of the same words with another number of spare ids at the end."""
+        return WordTokenizer(self.words, n_spare, self.classes)
+
     def class_of(self, label: str) -> str | None:
         """Return the class of a word as typed, or None when the vocabulary does not have it."""
         return self.classes.get(self._vocabulary_word(label))
@@ -205,7 +214,8 @@ class WordTokenizer:
     ) -> Encoding:
         known = [self._id_of.get(self._vocabulary_word(label)) for label in labels]
         missing = zip(labels, known, strict=True)
-        strange = list(dict.fromkeys(label for label, index in missing if index is None))
+        # Words are compared in their usual form, as known words are: The and the are one word.
+        strange = list(dict.fromkeys(usual_form(w) for w, index in missing if index is None))
         if len(strange) > self.n_spare:
             raise TextError(
                 "too_many_unknown_words",
@@ -217,7 +227,7 @@ class WordTokenizer:
         # Spare rows are handed out again for each text: they hold no knowledge about any word.
         spare = dict(zip(strange, self.spare_ids, strict=False))
         ids = tuple(
-            spare[label] if index is None else index
+            spare[usual_form(label)] if index is None else index
             for label, index in zip(labels, known, strict=True)
         )
         unknown = tuple(position for position, index in enumerate(known) if index is None)

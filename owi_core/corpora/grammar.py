@@ -6,13 +6,12 @@ a literal word. `{person}` takes a name of either gender.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from owi_core.segmentation import usual_form
+from owi_core.segmentation import names_something, usual_form
 
 CHINESE, ENGLISH = "zh", "en"
 LANGUAGE_OF = {family: CHINESE for family in ("swap", "verb", "fit", "person")} | {
@@ -37,7 +36,7 @@ class Element:
         if self.word_class is None:
             return word == usual_form(self.text)
         if word_class is None:
-            return self.word_class in _OPEN_TO_UNKNOWN and _names_something(word)
+            return self.word_class in _OPEN_TO_UNKNOWN and names_something(word)
         if self.word_class == "person":
             return word_class in NAMES
         return word_class == self.word_class
@@ -165,11 +164,6 @@ def _length_without_full_stops(words: Sequence[str]) -> int:
     while length and words[length - 1] in _FULL_STOPS:
         length -= 1
     return length
-
-
-def _names_something(word: str) -> bool:
-    """Whether an unknown word could name a thing: not if it is all marks, blanks and controls."""
-    return any(unicodedata.category(character)[0] in "LNS" for character in word)
 
 
 # The pronoun means the thing that was moved. Two structures name it first and two name the place

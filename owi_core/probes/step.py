@@ -19,6 +19,7 @@ from owi_core.checkpoints import Bundle
 from owi_core.errors import SettingError
 from owi_core.model import sinusoidal_positions
 from owi_core.probes.walk import walk
+from owi_core.spare_rows import encoded
 
 Floats = NDArray[np.floating[Any]]
 Bools = NDArray[np.bool_]
@@ -181,12 +182,13 @@ def from_model(bundle: Bundle, text: str, layer: int) -> tuple[StepInputs, tuple
 
     x is what enters the layer's attention, in float64.  SettingError for a layer it does not have.
     """
-    model = bundle.model.eval()
-    if not 0 <= layer < model.config.n_layer:
+    n_layer = bundle.model.config.n_layer
+    if not 0 <= layer < n_layer:
         raise SettingError(
-            "setting_out_of_range", name="layer", value=layer + 1, low=1, high=model.config.n_layer
+            "setting_out_of_range", name="layer", value=layer + 1, low=1, high=n_layer
         )
-    encoding = bundle.tokenizer.encode(text)
+    bundle, encoding = encoded(bundle, text)
+    model = bundle.model.eval()
     stream = walk(model, encoding.ids)[layer].before  # (T, d)
     block: Any = model.blocks[layer]
     with torch.no_grad():

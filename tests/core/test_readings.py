@@ -22,7 +22,7 @@ from owi_core.gallery import (
     ready_pair,
 )
 from owi_core.probes.knockout import Edge, knock_out_nats
-from owi_core.readings import Comparison, Reading, read
+from owi_core.readings import Comparison, Reading, read, row_gap, same_words
 from owi_core.tokenizer import CharTokenizer, WordTokenizer
 from tests.tiny import character_bundle, refused, sentences_of, word_bundle
 
@@ -107,9 +107,67 @@ def test_unknown_words_are_marked_and_the_same_word_is_the_same() -> None:
     assert reading.to_dict()["unknown_words"] == unknown
 
 
-def test_too_many_unknown_words_are_refused() -> None:
-    with refused("too_many_unknown_words", TextError):
-        read(PLAIN, " ".join(f"zz{chr(97 + i)}" for i in range(17)))
+def test_a_sentence_may_have_as_many_unknown_words_as_it_has_room_for() -> None:
+    words = [f"zz{chr(97 + i % 26)}{i}" for i in range(64)]
+    reading = read(PLAIN, " ".join(words))
+    assert reading.labels == reading.unknown_words == tuple(words)
+    assert len(set(reading.encoding.ids)) == 64
+    with refused("text_over_block", TextError, tokens=65, over=1):
+        read(PLAIN, " ".join([*words, "zzz"]))
+
+
+def test_more_rows_for_unknown_words_leave_the_model_as_it_was() -> None:
+    words = [f"zz{chr(97 + i)}" for i in range(17)]
+    wide, narrow = read(PLAIN, " ".join(words)), read(PLAIN, " ".join(words[:16]))
+    assert (wide.bundle.source, narrow.bundle) == (PLAIN, PLAIN)
+    np.testing.assert_array_equal(wide.record.pattern[..., :16, :16], narrow.record.pattern)
+    rows = wide.bundle.model.embedding.weight.detach()
+    assert torch.equal(rows[:-1], PLAIN.model.embedding.weight)
+    assert wide.bundle.model.lm_head.weight is wide.bundle.model.embedding.weight
+    spread = PLAIN.model.embedding.weight.detach()[-16:].square().mean().sqrt()
+    assert float(rows[-1].square().mean().sqrt()) == pytest.approx(float(spread), rel=0.5)
+
+
+def test_marks_that_are_unknown_are_no_unknown_words() -> None:
+    reading = read(PLAIN, "“榴莲”——小红拿走了它；")
+    assert reading.unknown_words == ("榴莲",)
+    assert set(reading.unknown_marks) == {"“", "”", "—", "；"}
+
+
+def test_without_a_pronoun_the_last_word_looks_and_not_the_full_stop() -> None:
+    reading = read(PLAIN, "雨停了，孩子们收起帐篷。")
+    assert not reading.has_pronoun
+    assert reading.labels[reading.query] == "帐篷"
+    assert read(PLAIN, "。！").query == 1
+
+
+@pytest.mark.parametrize("text", ["它响了", "手机掉了，它空了", "他亮着灯"])
+def test_a_pronoun_is_found_where_the_dictionary_guesses_a_word_around_it(text: str) -> None:
+    reading = read(PLAIN, text)
+    assert reading.has_pronoun
+    assert reading.labels[reading.query] in ("它", "他")
+
+
+# Two sentences compared
+
+
+def test_sentences_of_unequal_length_have_a_gap_where_the_words_before_are_the_same() -> None:
+    a, b = (read(PLAIN, f"苹果放不进杯子，因为它太{end}") for end in ("粗了", "小了"))
+    assert len(a.labels) != len(b.labels)
+    assert row_gap(a, b) == 0.0
+    assert same_words(a, b)
+    assert row_gap(a, read(PLAIN, "桌子放不进杯子，因为它太小了")) > 0
+    both_ways = word_bundle(mask="bidirectional")
+    a, b = (read(both_ways, f"苹果放不进杯子，因为它太{end}") for end in ("粗了", "小了"))
+    assert row_gap(a, b) is None
+
+
+def test_two_unknown_words_with_one_row_are_two_words() -> None:
+    a, b = (read(PLAIN, TEXT.replace("苹果", word)) for word in ("榴莲", "山竹"))
+    assert row_gap(a, b) == 0.0
+    assert a.encoding.ids == b.encoding.ids
+    assert not same_words(a, b)
+    assert same_words(a, read(PLAIN, TEXT.replace("苹果", "榴莲") + "。"))
 
 
 def test_a_sure_answer_in_the_sentence_is_known_and_pointed_at() -> None:

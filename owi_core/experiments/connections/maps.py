@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from owi_core import peers
+from owi_core.cleaning import clean
 from owi_core.errors import TextError
 from owi_core.experiments.connections.settings import (
     MAX_WORDS,
@@ -22,6 +23,7 @@ from owi_core.probes.influence import (
     mixing_change,
 )
 from owi_core.segmentation import check_text, clusters, cut_words
+from owi_core.tokenizer import MAX_SENTENCE_CHARACTERS
 
 LINEAR = "linear_cnn"
 MAP_VOCABULARY = 2 * MAX_WORDS
@@ -67,7 +69,8 @@ def words_of(text: str) -> list[str]:
 
     Raises TextError for a text that is empty, no text, or has too few or too many words.
     """
-    check_text(text, 2_000)
+    text = clean(text).text
+    check_text(text, MAX_SENTENCE_CHARACTERS)
     # Blanks only separate; as tokens of their own they would fill the map.
     words = [word for word in cut_words(clusters(text)) if word.strip()]
     if len(words) < 2:

@@ -227,7 +227,9 @@ def padded(bundle: Bundle, encoding: Encoding, query: int, n_pads: int, *, maske
     # The last layer, mean over heads: the row that decides the answer.
     row = out.pattern[-1, 0, :, query].mean(0)  # (T + n_pads,)
     best = int(p.argmax())
-    word = bundle.tokenizer.label(best)
+    # A row for unknown words has no name of its own; the sentence has the word.
+    known = best not in encoding.ids
+    word = bundle.tokenizer.label(best) if known else encoding.labels[encoding.ids.index(best)]
     mass = float(row[T:].sum())
     return Padded(n_pads, masked, word, float(p[best]), tuple(row.tolist()), mass)
 

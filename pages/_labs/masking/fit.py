@@ -6,7 +6,7 @@ import streamlit as st
 from owi_core.experiments.faults.masks import Padded, padded, see_padded
 from owi_core.gallery import ready_pair
 from owi_core.readings import Reading
-from owi_core.tokenizer import WordTokenizer
+from owi_core.spare_rows import encoded
 from pages._labs.masking.form import LONGEST_LINE
 from pages._ui.base.page import Frame
 from pages._ui.draw.components import attention_matrix, sentence
@@ -72,8 +72,8 @@ def pads(page: Frame) -> None:
 
 def _padding_mask(page: Frame, text: str) -> None:
     """Draw the mask that hides the pads, with the weights under it and what they prove."""
-    bundle = bundle_of(MODELS[1])
-    seen = see_padded(bundle, bundle.tokenizer.encode(text), PADS_DRAWN)
+    bundle, encoding = encoded(bundle_of(MODELS[1]), text)
+    seen = see_padded(bundle, encoding, PADS_DRAWN)
     st.caption(page.t("pads.mask", n=PADS_DRAWN))
     attention_matrix(
         page, seen.pattern, seen.labels, seen.labels, mask=seen.mask, key="masking.pads.matrix"
@@ -104,6 +104,5 @@ def _told(page: Frame, row: Padded) -> tuple[int, str, str, str, str]:
 
 @st.cache_data(show_spinner=False, max_entries=200)
 def _padded(text: str, query: int, n_pads: int, masked: bool) -> Padded:
-    bundle = bundle_of(MODELS[1])
-    assert isinstance(bundle.tokenizer, WordTokenizer)
-    return padded(bundle, bundle.tokenizer.encode(text), query, n_pads, masked=masked)
+    bundle, encoding = encoded(bundle_of(MODELS[1]), text)
+    return padded(bundle, encoding, query, n_pads, masked=masked)

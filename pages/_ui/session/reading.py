@@ -9,6 +9,7 @@ from owi_core.checkpoints import Bundle, load, shipped, shipped_names
 from owi_core.errors import OwiError
 from owi_core.gallery import DEFAULT_MODEL, model_for
 from owi_core.readings import Reading, read
+from owi_core.spare_rows import encoded
 from pages._ui.base import page_contents
 from pages._ui.session.models import current_model
 from pages._ui.session.state import current_view, held, renew
@@ -79,7 +80,7 @@ def _own_folder(model: str) -> str | None:
 def _n_words(model: str, text: str) -> int:
     """Return how many words a model sees in a text; 0 where it cannot be read."""
     try:
-        return len(bundle_of(model).tokenizer.encode(text).labels)
+        return len(encoded(bundle_of(model), text)[1].labels)
     except OwiError:
         return 0
 
