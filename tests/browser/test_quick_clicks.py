@@ -88,9 +88,7 @@ def switch_language(page: Page) -> None:
     """Ask the server for something that the reader sees: the page in its other language."""
     lang = page.evaluate("document.documentElement.lang")
     other = {"zh": "en", "en": "zh"}[lang[:2]]
-    page.locator(".st-key-owi_heading button:not([aria-checked=true])").filter(
-        has_text={"en": "EN", "zh": "中文"}[other]
-    ).first.click()
+    page.get_by_text({"en": "EN", "zh": "中文"}[other], exact=True).click()
     page.wait_for_function("lang => document.documentElement.lang.startsWith(lang)", arg=other)
 
 
