@@ -61,23 +61,16 @@ function drawChart(state) {
   canvas.setAttribute("aria-label", `${data.text.loss_heading}. ${reading(state, across)}`);
 }
 
-/** Return where a loss stands and the marks of its axis: linear from 0, or powers of ten. */
-function lossAxis({ points, evaluated, evaluated_unit, floor, log }, { top, bottom }) {
+/** Return the place of each loss on the canvas and the marks of its axis, linear from 0. */
+function lossAxis({ points, evaluated, evaluated_unit, floor }, { top, bottom }) {
   const shown = points.map(([, value]) => value);
   if (evaluated_unit === "nats") shown.push(...evaluated.map(([, value]) => value));
   if (floor !== null) shown.push(floor);
   const most = Math.max(...shown, 0.1);
-  if (!log) {
-    const step = roundStep(most / 4);
-    const high = Math.ceil(most / step - 1e-9) * step;
-    const marks = Array.from({ length: Math.round(high / step) + 1 }, (_, i) => i * step);
-    return { marks, place: (value) => bottom - (Math.min(value, high) / high) * (bottom - top) };
-  }
-  const low = Math.floor(Math.log10(Math.max(Math.min(...shown, most), 1e-4)));
-  const high = Math.max(Math.ceil(Math.log10(most)), low + 1);
-  const marks = Array.from({ length: high - low + 1 }, (_, i) => 10 ** (low + i));
-  const share = (value) => (Math.log10(Math.max(value, 10 ** low)) - low) / (high - low);
-  return { marks, place: (value) => bottom - share(value) * (bottom - top) };
+  const step = roundStep(most / 4);
+  const high = Math.ceil(most / step - 1e-9) * step;
+  const marks = Array.from({ length: Math.round(high / step) + 1 }, (_, i) => i * step);
+  return { marks, place: (value) => bottom - (Math.min(value, high) / high) * (bottom - top) };
 }
 
 function roundStep(step) {

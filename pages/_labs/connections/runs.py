@@ -20,7 +20,7 @@ from pages._labs.connections.results import name_of, of_part, remember
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.code import experiment_code, show_code
-from pages._ui.draw.components import Colour, live_run
+from pages._ui.draw.components import Colour, LossSoFar, live_run
 from pages._ui.draw.run_panel import latest_run, result_of, run_lab
 
 IDENTITY: Mapping[str, Colour] = {"transformer": "A", "cnn": "B"}
@@ -116,14 +116,13 @@ def _live(page: Frame, run: Run) -> None:
         for kind, column in zip(row, st.columns(3), strict=False):
             with column:
                 st.markdown(f"**{name_of(page, kind)}**")
-                live_run(
-                    page,
+                curve = LossSoFar(
                     metric(run.evaluated, f"{kind}.train_loss_nats"),
-                    total_steps=done.steps,
-                    evaluated=metric(run.evaluated, f"{kind}.{share}"),
-                    colour=IDENTITY.get(kind, "A"),
-                    key=f"connections.live.{kind}.{run.id}",
+                    done.steps,
+                    metric(run.evaluated, f"{kind}.{share}"),
                 )
+                colour = IDENTITY.get(kind, "A")
+                live_run(page, curve, colour=colour, key=f"connections.live.{kind}.{run.id}")
 
 
 def _lines(

@@ -12,7 +12,7 @@ from pages._labs.feedback.tree import Branch, Drawing, Token, Tree
 from pages._ui.base.escape import markdown_plain
 from pages._ui.base.guard import guarded
 from pages._ui.base.page import Frame
-from pages._ui.draw.components import sentence
+from pages._ui.draw.components import WordRow, sentence
 from pages._ui.draw.counting_button import counting_button, pressed
 from pages._ui.draw.events import clicked, version
 from pages._ui.draw.forms import select
@@ -188,8 +188,9 @@ def _text(page: Frame, chosen: Chosen, moment: Moment) -> None:
         st.markdown(page.t.markdown("window.dropped", count=forecast.dropped, block=block))
         st.markdown(page.t.markdown("window.gone", text=gone))
     rows = forecast.rows[chosen.layer]  # (H, T)
-    row = rows.mean(axis=0) if chosen.head is None else rows[chosen.head]
-    sentence(page, _window(chosen, moment), weights=row, query=len(row) - 1, key=WORDS)
+    weights = rows.mean(axis=0) if chosen.head is None else rows[chosen.head]
+    row = WordRow(weights, query=len(weights) - 1)
+    sentence(page, _window(chosen, moment), row, key=WORDS)
 
 
 def _window(chosen: Chosen, moment: Moment) -> list[str]:

@@ -9,7 +9,7 @@ from owi_core.readings import Reading
 from owi_core.spare_rows import encoded
 from pages._labs.masking.form import LONGEST_LINE
 from pages._ui.base.page import Frame
-from pages._ui.draw.components import attention_matrix, sentence
+from pages._ui.draw.components import WordRow, attention_matrix, sentence
 from pages._ui.session.reading import bundle_of, reading_of
 from pages._ui.session.state import keep
 
@@ -85,14 +85,8 @@ def _padding_mask(page: Frame, text: str) -> None:
 
 
 def _row(page: Frame, reading: Reading, key: str) -> None:
-    sentence(
-        page,
-        reading.labels,
-        weights=reading.record.row(reading.query, reading.record.n_layer - 1),
-        allowed=reading.record.mask[reading.query].tolist(),
-        query=reading.query,
-        key=key,
-    )
+    weights = reading.record.row(reading.query, reading.record.n_layer - 1)
+    sentence(page, reading.labels, WordRow.of(reading, weights), key=key)
     answer = reading.answer
     st.caption(page.t.markdown("fit.answer", word=answer.word, p=answer.probability))
 

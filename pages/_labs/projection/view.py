@@ -13,7 +13,7 @@ from owi_core.readings import Reading
 from pages._labs.projection.form import WORDS
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
-from pages._ui.draw.components import looking, sentence
+from pages._ui.draw.components import WordRow, looking, sentence
 from pages._ui.draw.say import Line
 
 
@@ -32,15 +32,9 @@ def row(page: Frame, reading: Reading, layer: int, on: list[int], key: str) -> N
     """Draw the same row of an altered copy: the mean of the heads that still write."""
     if not on:
         st.caption(page.t("row.all_cut", layer=layer + 1))
-    sentence(
-        page,
-        reading.labels,
-        weights=reading.record.pattern[layer, on, reading.query].mean(axis=0) if on else None,
-        allowed=reading.record.mask[reading.query].tolist(),
-        query=reading.query,
-        unknown=reading.unknown,
-        key=key,
-    )
+    weights = reading.record.pattern[layer, on, reading.query].mean(axis=0) if on else None
+    row = WordRow.of(reading, weights)
+    sentence(page, reading.labels, row, unknown=reading.unknown, key=key)
 
 
 def numbers(page: Frame, changed: Altered) -> None:

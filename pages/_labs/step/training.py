@@ -15,7 +15,7 @@ from owi_core.jobs.tasks import ENDED
 from pages._ui.base.guard import guarded
 from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
-from pages._ui.draw.components import live_run
+from pages._ui.draw.components import LossSoFar, live_run
 from pages._ui.draw.forms import segments
 from pages._ui.draw.run_panel import R, result_of, runs_of
 from pages._ui.session.jobs import session_jobs
@@ -96,13 +96,8 @@ def _progress(page: Frame, run: Run, waiting: int) -> None:
     values = {"step": done.step, "steps": done.steps, "left": f"{done.seconds_left:.0f}"}
     more = page.t("training.more", count=waiting - 1) if waiting > 1 else ""
     st.progress(done.step / done.steps, page.t("training.step", **values) + more)
-    live_run(
-        page,
-        thinned(run.losses),
-        total_steps=done.steps,
-        evaluated=metric(run.evaluated, "accuracy_heldout"),
-        key=f"step.live.{run.id}",
-    )
+    evaluated = metric(run.evaluated, "accuracy_heldout")
+    live_run(page, LossSoFar(thinned(run.losses), done.steps, evaluated), key=f"step.live.{run.id}")
     st.button(page.t("training.stop"), key=f"step.stop.{run.id}", on_click=run.stop)
 
 

@@ -20,7 +20,7 @@ from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.code import show_code
-from pages._ui.draw.components import attention_matrix, sentence
+from pages._ui.draw.components import WordRow, attention_matrix, sentence
 from pages._ui.draw.forms import segments, select, slider
 from pages._ui.session.reading import reading_of
 from pages._ui.session.state import keep
@@ -109,9 +109,7 @@ def row(page: Frame, shown: Shown) -> None:
     weights = shown.record.pattern[shown.head, query]
     allowed = shown.record.inputs.mask[query]
     labels = _labels(shown)
-    sentence(
-        page, labels, weights=weights, allowed=allowed.tolist(), query=query, key="step.row.words"
-    )
+    sentence(page, labels, WordRow(weights, allowed.tolist(), query), key="step.row.words")
     flat = float(np.log(allowed.sum()))
     st.markdown(_entropy_line(page, weights, flat))
 
@@ -241,12 +239,4 @@ def _model_row(page: Frame, name: str, pair: ReadyPair) -> None:
     st.markdown(
         f"**{page.t(f'row.{name}')}** · {_entropy_line(page, weights, float(np.log(seen)))}"
     )
-    allowed = reading.record.mask[reading.query].tolist()
-    sentence(
-        page,
-        reading.labels,
-        weights=weights,
-        allowed=allowed,
-        query=reading.query,
-        key=f"step.model_row.{name}",
-    )
+    sentence(page, reading.labels, WordRow.of(reading, weights), key=f"step.model_row.{name}")

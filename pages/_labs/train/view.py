@@ -17,7 +17,7 @@ from owi_core.jobs.tasks import ENDED
 from pages._ui.base.figure_text import figure_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
-from pages._ui.draw.components import sentence
+from pages._ui.draw.components import WordRow, sentence
 from pages._ui.draw.forms import scale, segments
 from pages._ui.draw.run_panel import Panel, loss, result_of
 from pages._ui.session.state import renew
@@ -73,8 +73,9 @@ def picture(page: Frame, run: Run) -> None:
     """Draw the loss and the row as they are now."""
     if run.latest(StepDone) is None:
         return
-    row, labels, query = _row(run.latest(Snapshot))
-    loss(page, run, floor_nats=_floor(run.evaluated), labels=labels, row=row, query=query)
+    weights, labels, query = _row(run.latest(Snapshot))
+    row = WordRow(weights, query=query)
+    loss(page, run, floor_nats=_floor(run.evaluated), labels=labels, row=row)
 
 
 def _scrub(page: Frame, run: Run, story: Film) -> None:
@@ -102,13 +103,7 @@ def _word_row(
     page: Frame, run: Run, story: Film, name: str, index: int, row: NDArray[np.float32]
 ) -> None:
     st.caption(page.t(f"scrub.{name}", step=story.steps[index]))
-    sentence(
-        page,
-        story.labels,
-        weights=row,
-        query=story.query,
-        key=f"train.{name}.{run.id}",
-    )
+    sentence(page, story.labels, WordRow(row, query=story.query), key=f"train.{name}.{run.id}")
 
 
 def _loss_chart(page: Frame, run: Run, story: Film, step: int | None) -> None:

@@ -1,12 +1,13 @@
 """The three live drawings: attention matrix, sentence of clickable words, run in progress.
 
-They speak in token indices only; words are drawn by fillText and textContent, so whatever a
-reader typed appears as typed. Scripts and styles are files of this project and use no network.
+They take and return token indices only; words are drawn by fillText and textContent, so a text
+appears exactly as it was typed. Scripts and styles are files of this project and use no network.
 With a `key`, new data is drawn into the same DOM nodes.
 """
 
 import base64
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -24,6 +25,7 @@ from pages._ui.draw.say import Looked
 
 Weights = Sequence[float] | npt.NDArray[np.floating[Any]]
 Colour = Literal["A", "B"]
+Points = Sequence[tuple[int, float]]
 
 _MATRIX_TEXT = (
     "matrix_label matrix_numbers matrix_hint row_readout cell_readout forbidden scale_label axes "
@@ -34,6 +36,46 @@ _RUN_TEXT = (
     "loss_heading row_heading steps_label floor_label evaluated_label step_readout no_step_yet "
     "forbidden query_word unknown_word"
 )
+
+
+@dataclass(frozen=True)
+class WordRow:
+    """A row of a pattern, to be drawn over the words of its sentence.
+
+    weights: (T,), 0–1. allowed: (T,), False where the mask forbids, drawn hatched. query: the
+    index of the word that looks.
+    """
+
+    weights: Weights | None = None
+    allowed: Sequence[bool] | None = None
+    query: int | None = None
+
+    @classmethod
+    def of(cls, looked: Looked, weights: Weights | None) -> "WordRow":
+        """Return weights as the row of the word that looks, with what its mask allows."""
+        return cls(weights, looked.record.mask[looked.query].tolist(), looked.query)
+
+    def named(self, labels: Sequence[str], colour: Colour) -> NamedRow:
+        """Return the row as the figures take it."""
+        allowed = None if self.allowed is None else np.asarray(self.allowed, dtype=bool)
+        looks = "" if self.query is None else labels[self.query]
+        weights = np.asarray(self.weights, dtype=np.float64)
+        return NamedRow(looks, labels, weights, colour, self.query, allowed)
+
+
+@dataclass(frozen=True)
+class LossSoFar:
+    """The loss of a run at its steps, in nats, and what was measured on held-out sentences.
+
+    evaluated: (step, value), a share 0–1 drawn in a strip of its own, or nats beside the loss.
+    floor_nats: the loss that no model can go below, where it is known.
+    """
+
+    points: Points
+    total_steps: int
+    evaluated: Points = ()
+    evaluated_unit: Literal["share", "nats"] = "share"
+    floor_nats: float | None = None
 
 
 def attention_matrix(
@@ -77,10 +119,8 @@ def attention_matrix(
 def sentence(
     page: Frame,
     labels: Sequence[str],
+    row: WordRow | None = None,
     *,
-    weights: Weights | None = None,
-    allowed: Sequence[bool] | None = None,
-    query: int | None = None,
     rows: npt.ArrayLike | None = None,
     unknown: Sequence[int] = (),
     colour: Colour = "A",
@@ -88,19 +128,19 @@ def sentence(
 ) -> int | None:
     """Draw a sentence in large words, a bar over each; return the word just chosen, else None.
 
-    weights: (T,), 0–1, one row of a pattern. allowed: (T,), False where the mask forbids, drawn
-    hatched. query: the word that looks. rows: (T, T) the rows of all words, NaN where forbidden;
-    the browser then draws the row of a chosen word at once. unknown: indices of words the model
-    never saw.
+    row: the row to draw, None for the words alone. rows: (T, T) the rows of all words, NaN where
+    forbidden; the browser then draws the row of a chosen word at once. unknown: indices of words
+    that the model never saw.
     """
-    for row in (weights, allowed):
-        if row is not None:
-            _same_shape((len(labels),), (len(row),))
+    row = row or WordRow()
+    for values in (row.weights, row.allowed):
+        if values is not None:
+            _same_shape((len(labels),), (len(values),))
     data = {
         "labels": list(labels),
-        "weights": _rounded(weights),
-        "allowed": None if allowed is None else [bool(value) for value in allowed],
-        "query": query,
+        "weights": _rounded(row.weights),
+        "allowed": None if row.allowed is None else [bool(value) for value in row.allowed],
+        "query": row.query,
         "rows": None if rows is None else _packed(rows),
         "unknown": [int(index) for index in unknown],
         "colour": colour,
@@ -108,12 +148,9 @@ def sentence(
         "text": _texts(page.t, _WORDS_TEXT),
     }
     chosen = _chosen("sentence", data, key, len(labels))
-    if weights is not None:
-        seen = None if allowed is None else np.asarray(allowed, dtype=bool)
-        looks = "" if query is None else labels[query]
-        row = np.asarray(weights, dtype=np.float64)
-        named = NamedRow(looks, labels, row, colour, query, seen)
-        offer(page, partial(row_bars, [named], **figure_look(page)), key=key)
+    if row.weights is not None:
+        make = partial(row_bars, [row.named(labels, colour)], **figure_look(page))
+        offer(page, make, key=key)
     return chosen
 
 
@@ -137,9 +174,7 @@ def looking(
     return sentence(
         page,
         looked.labels,
-        weights=rows[query],
-        allowed=record.mask[query].tolist(),
-        query=query,
+        WordRow.of(looked, rows[query]),
         rows=np.where(record.mask | (rows != 0), rows, np.nan),
         unknown=unknown,
         colour=colour,
@@ -149,52 +184,41 @@ def looking(
 
 def live_run(
     page: Frame,
-    points: Sequence[tuple[int, float]],
+    curve: LossSoFar,
     *,
-    total_steps: int,
-    evaluated: Sequence[tuple[int, float]] = (),
-    evaluated_unit: Literal["share", "nats"] = "share",
-    floor_nats: float | None = None,
-    log: bool = False,
     labels: Sequence[str] = (),
-    row: Weights = (),
-    query: int | None = None,
-    row_heading: str | None = None,
+    row: WordRow | None = None,
     colour: Colour = "A",
     key: str,
 ) -> None:
-    """Draw a run as far as it has come: (step, loss in nats), held-out part, the watched row.
+    """Draw a run so far: its loss, the held-out metric, and the row of the watched sentence.
 
-    evaluated: (step, value), a share 0–1 in a strip of its own, or nats beside the loss.
-    Call it again with more: the same nodes are drawn anew, bars slide.
+    labels, row: the words of the watched sentence and the row to draw over them.
+    Called again with more, it updates the same nodes, and the bars slide to their new height.
     """
-    _same_shape((len(labels),), (len(row),))
+    row = row or WordRow()
+    weights = () if row.weights is None else row.weights
+    _same_shape((len(labels),), (len(weights),))
     data = {
-        "points": [[int(step), round(float(loss), 5)] for step, loss in points],
-        "evaluated": [[int(step), round(float(value), 5)] for step, value in evaluated],
-        "evaluated_unit": evaluated_unit,
-        "floor": floor_nats,
-        "total_steps": max(1, total_steps),
-        "log": log,
+        "points": _steps_and_values(curve.points),
+        "evaluated": _steps_and_values(curve.evaluated),
+        "evaluated_unit": curve.evaluated_unit,
+        "floor": curve.floor_nats,
+        "total_steps": max(1, curve.total_steps),
         "labels": list(labels),
-        "row": _rounded(row),
-        "query": query,
+        "row": _rounded(weights),
+        "query": row.query,
         "colour": colour,
         "theme": page.theme,
-        "text": _texts(page.t, _RUN_TEXT) | ({"row_heading": row_heading} if row_heading else {}),
+        "text": _texts(page.t, _RUN_TEXT),
     }
     mount("live_run")(key=key, data=data)
-    offer(page, partial(_settled_run, page, points, evaluated, floor_nats), key=key)
+    offer(page, partial(_settled_run, page, curve), key=key)
 
 
-def _settled_run(
-    page: Frame,
-    points: Sequence[tuple[int, float]],
-    evaluated: Sequence[tuple[int, float]],
-    floor_nats: float | None,
-) -> Figure:
-    steps, losses = [step for step, _ in points], [loss for _, loss in points]
-    return loss_curve(steps, losses, evaluated, floor_nats, **figure_look(page))
+def _settled_run(page: Frame, curve: LossSoFar) -> Figure:
+    steps, losses = [step for step, _ in curve.points], [loss for _, loss in curve.points]
+    return loss_curve(steps, losses, curve.evaluated, curve.floor_nats, **figure_look(page))
 
 
 def _chosen(name: str, data: dict[str, Any], key: str, count: int) -> int | None:
@@ -216,6 +240,10 @@ def _packed(values: npt.ArrayLike) -> dict[str, Any]:
     """Return a matrix as the scripts unpack it: 66 × 66 in 0.05 ms, as numbers in JSON in 0.80."""
     array = np.asarray(values, dtype="<f4")
     return {"shape": array.shape, "float32": base64.b64encode(array.tobytes()).decode()}
+
+
+def _steps_and_values(points: Points) -> list[list[float]]:
+    return [[int(step), round(float(value), 5)] for step, value in points]
 
 
 def _rounded(values: Weights | None) -> list[float] | None:

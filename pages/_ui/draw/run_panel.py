@@ -4,9 +4,9 @@ Its words (button, state, early, shared, ended, remedy) stand in the common cata
 catalog may say single ones differently.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
@@ -20,7 +20,7 @@ from pages._ui.base import page_contents
 from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
 from pages._ui.draw import watch_offer
-from pages._ui.draw.components import Colour, live_run
+from pages._ui.draw.components import Colour, LossSoFar, WordRow, live_run
 from pages._ui.draw.watch_offer import Draw
 from pages._ui.session import link_replay
 from pages._ui.session.jobs import session_jobs
@@ -230,20 +230,26 @@ def _matching(experiment: str | Names, matches: Matches) -> list[Run]:
     return [run for run in session_jobs().runs if run.experiment in names and matches(run)]
 
 
-def loss(page: Frame, run: Run, **more: Any) -> None:
+def loss(
+    page: Frame,
+    run: Run,
+    *,
+    floor_nats: float | None = None,
+    labels: Sequence[str] = (),
+    row: WordRow | None = None,
+) -> None:
     """Draw the loss of a run under way, and the share of held-out sentences it answers right.
 
-    more: what else `live_run` takes, a watched row for instance.
+    labels, row: the words of a watched sentence, and the row to draw over them.
     """
     done = run.latest(StepDone)
-    live_run(
-        page,
+    curve = LossSoFar(
         thinned(run.losses),
-        total_steps=done.steps if done else 1,
-        evaluated=metric(run.evaluated, ACCURACY),
-        key=f"{page.t.name}.live.{run.id}",
-        **more,
+        done.steps if done else 1,
+        metric(run.evaluated, ACCURACY),
+        floor_nats=floor_nats,
     )
+    live_run(page, curve, labels=labels, row=row, key=f"{page.t.name}.live.{run.id}")
 
 
 def both_losses(
@@ -251,26 +257,27 @@ def both_losses(
     run: Run,
     names: Mapping[str, str],
     evaluated: str = ACCURACY,
-    **more: Any,
+    *,
+    evaluated_unit: Literal["share", "nats"] = "share",
+    floor_nats: float | None = None,
 ) -> None:
     """Draw the losses of two models that train together, side by side, while they are under way.
 
     names: what each is called in the run's events, and on the page.  evaluated: the metric shown
-    with the loss.  more: what else `live_run` takes.
+    with the loss.
     """
     done = run.latest(StepDone)
     for (name, label), colour, column in zip(names.items(), COLOURS, st.columns(2), strict=True):
         with column:
             st.markdown(f"**{label}**")
-            live_run(
-                page,
+            curve = LossSoFar(
                 metric(run.evaluated, f"{name}.train_loss_nats"),
-                total_steps=done.steps if done else 1,
-                evaluated=metric(run.evaluated, f"{name}.{evaluated}"),
-                colour=colour,
-                key=f"{page.t.name}.live.{name}.{run.id}",
-                **more,
+                done.steps if done else 1,
+                metric(run.evaluated, f"{name}.{evaluated}"),
+                evaluated_unit,
+                floor_nats,
             )
+            live_run(page, curve, colour=colour, key=f"{page.t.name}.live.{name}.{run.id}")
 
 
 def progress_text(page: Frame, run: Run) -> str:

@@ -9,7 +9,7 @@ from pages._ui.base.mounting import page_style
 from pages._ui.base.page import Frame
 from pages._ui.base.theme import current_theme
 from pages._ui.draw.charts import chart
-from pages._ui.draw.components import attention_matrix, sentence
+from pages._ui.draw.components import WordRow, attention_matrix, sentence
 from pages._ui.draw.head_grid import head_grid
 from pages._ui.frame.frame import language
 
@@ -22,7 +22,7 @@ st.set_page_config(page_title="access")
 st.html(f"<style>{page_style()}</style>")
 page = Frame(lang, translator(lang, "rows"), current_theme())
 st.title("access")
-sentence(page, LABELS, weights=PATTERN[2], query=2, key="sentence")
+sentence(page, LABELS, WordRow(PATTERN[2], query=2), key="sentence")
 attention_matrix(page, PATTERN, LABELS, LABELS, mask=MASK, selected=2, key="matrix")
 grid = np.broadcast_to(PATTERN.astype(np.float32), (2, 2, 3, 3))
 head_grid(page, grid, MASK, LABELS, selected=(0, None), key="grid")

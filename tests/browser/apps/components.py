@@ -6,7 +6,7 @@ import streamlit as st
 from pages._ui.base.i18n import translator
 from pages._ui.base.page import Frame
 from pages._ui.base.theme import current_theme
-from pages._ui.draw.components import attention_matrix, live_run, sentence
+from pages._ui.draw.components import LossSoFar, WordRow, attention_matrix, live_run, sentence
 from pages._ui.frame.frame import language
 from tests.browser.apps.words import WORDS
 
@@ -48,9 +48,7 @@ keep_choice(
     sentence(
         page,
         labels,
-        weights=pattern[chosen],
-        allowed=mask[chosen],
-        query=chosen,
+        WordRow(pattern[chosen], mask[chosen], chosen),
         unknown=[2],
         colour=st.query_params.get("colour", "A"),
         key="sentence",
@@ -67,16 +65,15 @@ def running() -> None:
     st.session_state.step = min(st.session_state.get("step", 30) + 2, 150)
     steps = np.arange(0, st.session_state.step + 1, 2)
     share = st.session_state.step / 150
-    live_run(
-        page,
+    curve = LossSoFar(
         [(int(s), float(0.15 + 3.2 * np.exp(-s / 25) + 0.06 * np.sin(s))) for s in steps],
         total_steps=150,
         evaluated=[(int(s), float(1 - np.exp(-s / 20))) for s in steps[::10]],
         floor_nats=0.09,
-        labels=labels[:14],
-        row=(share * pattern[chosen] + (1 - share) / len(labels))[:14],
-        query=min(chosen, 13),
-        key="run",
+    )
+    weights = (share * pattern[chosen] + (1 - share) / len(labels))[:14]
+    live_run(
+        page, curve, labels=labels[:14], row=WordRow(weights, query=min(chosen, 13)), key="run"
     )
 
 
