@@ -111,32 +111,41 @@ def teaching(params: Mapping[str, str]) -> dict[str, str]:
 
 def read(params: Mapping[str, str]) -> Link:
     """Return what query parameters say, in whatever state they are."""
-    names = [name for name in params if name != LANGUAGE]
     version = params.get(VERSION, "")
     cut = VERSION in params and END not in params
-    groups: dict[str, dict[str, str]] = {}
-    values: dict[str, str] = {}
-    for name in names:
-        head, _, setting = name.partition(".")
-        if head in RUNS or head == TRAINED:
-            groups.setdefault(head, {})[setting] = params[name]
-        elif name not in RESERVED:
-            values[name] = params[name]
-    last = names[-1] if names else ""
+    groups, values = _sorted_out(params)
+    last = next((name for name in reversed(list(params)) if name != LANGUAGE), "")
     if cut and last in values:
         values[last] = _BROKEN.sub("", values[last], count=1)
-    # Nobody knows which settings of a recipe were cut away: another run would be trained.
-    unsure = last.partition(".")[0] if cut else None
-    recipes = {
-        name: Recipe(settings[""], {k: v for k, v in settings.items() if k})
-        for name, settings in groups.items()
-        if "" in settings and name != unsure
-    }
+    # The cut may have removed settings of the last recipe: it would train a different run.
+    recipes = _recipes(groups, unsure=last.partition(".")[0] if cut else None)
     known = {*recipes, *teaching(params)}
     asked = (*groups, *(name for name in TEACHING if name in params))
     ignored = tuple(name for name in asked if name not in known)
     trained = recipes.pop(TRAINED, None)
     return Link(version, cut, recipes, trained, values, ignored)
+
+
+def _sorted_out(params: Mapping[str, str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+    """Return the settings of each recipe, by the recipe's name, and the values of the page."""
+    groups: dict[str, dict[str, str]] = {}
+    values: dict[str, str] = {}
+    for name, text in params.items():
+        head, _, setting = name.partition(".")
+        if head in RUNS or head == TRAINED:
+            groups.setdefault(head, {})[setting] = text
+        elif name not in RESERVED:
+            values[name] = text
+    return groups, values
+
+
+def _recipes(groups: Mapping[str, dict[str, str]], unsure: str | None) -> dict[str, Recipe]:
+    """Return the recipes that name their experiment, all but the one that is unsure."""
+    return {
+        name: Recipe(settings[""], {k: v for k, v in settings.items() if k})
+        for name, settings in groups.items()
+        if "" in settings and name != unsure
+    }
 
 
 def parse(text: str, default: Any) -> Any:

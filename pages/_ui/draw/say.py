@@ -141,21 +141,24 @@ def finding(a: Reading, b: Reading, layer: int, head: int | None) -> Line:
     values = _pair_values(a, b, layer, head)
     gap = row_gap(a, b)
     if is_untrained(a):
-        rows = (reading.record.row(reading.query, layer, head) for reading in (a, b))
-        flat = all(shape_of(a, row) == "flat" for row in rows)
-        return ("finding.untrained_flat" if flat else "finding.untrained"), values
+        return _of_untrained(a, b, layer, head), values
     if gap is not None and gap == 0.0 and a.labels != b.labels:
         cause = "causal" if _sees_no_later(a) else "other"
         return f"finding.identical_{cause}", values | {"gap": gap}
     if a.answer.known and b.answer.known:
         return _both_known(a, b), values
-    lacking = [r for r in (a, b) if not set(PRONOUNS) & set(r.labels)]
-    if lacking:
-        side = "A" if lacking[0] is a else "B"
-        query = lacking[0].labels[lacking[0].query]
-        return "finding.no_pronoun", values | {"side": side, "query": query}
+    for side, reading in (("A", a), ("B", b)):
+        if not set(PRONOUNS) & set(reading.labels):
+            query = reading.labels[reading.query]
+            return "finding.no_pronoun", values | {"side": side, "query": query}
     known = "one" if a.answer.known or b.answer.known else "none"
     return f"finding.{known}_known_{_wider(values['entropy_a'], values['entropy_b'])}", values
+
+
+def _of_untrained(a: Reading, b: Reading, layer: int, head: int | None) -> str:
+    rows = (reading.record.row(reading.query, layer, head) for reading in (a, b))
+    flat = all(shape_of(a, row) == "flat" for row in rows)
+    return "finding.untrained_flat" if flat else "finding.untrained"
 
 
 def is_untrained(reading: Reading) -> bool:

@@ -1,6 +1,6 @@
 """The share button and its dialog: the link to what is shown, a copy button, a code to scan."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,25 +47,22 @@ def link_to(view: View, lang: str, shown: Mapping[str, str] | None = None) -> Ma
 
     shown: parameters for a class or a lesson; None keeps those of the current address.
     """
-    runs, without = _runs(view)
     shown = _shown_now() if shown is None else shown
+    runs, without = _runs(view)
     params = [(LANGUAGE, lang), *shown.items(), *runs]
     own = current_model() if view.own_model else None
     recipe = current_recipe() if own else None
     if recipe is not None:
         params += recipes.parts(TRAINED, recipe)
-    values = dict(_values(view))
-    too_long = [name for name, text in values.items() if text is None or len(text) > LONGEST_TEXT]
-    params += [
-        (name, text) for name, text in values.items() if text is not None and name not in too_long
-    ]
+    values, too_long = _values(view)
+    params += values
     base = st.context.url or ("/" if view.page == "home" else f"/{view.page}")
     link, left_out = links.shortened(base, params)
     unknown = own if recipe is None else None
     typed = [run for run in without if run.state in SHAREABLE and run.has_model]
     return Made(
         link,
-        tuple(too_long + left_out),
+        (*too_long, *left_out),
         private=any(state.kept_value(key, "") for key in view.private),
         unfinished=any(run.state in ("stopped", "paused") for run in without),
         no_recipe=unknown is not None or any(run.state in SHAREABLE for run in without),
@@ -73,13 +70,19 @@ def link_to(view: View, lang: str, shown: Mapping[str, str] | None = None) -> Ma
     )
 
 
-def _values(view: View) -> Iterator[tuple[str, str | None]]:
-    """Yield names and texts of what the page has kept; None for what no link can hold."""
+def _values(view: View) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return what the page has kept as (name, text), and the names of what no link can hold."""
+    values, too_long = [], []
     for key, default in view.keys.items():
         page, _, name = key.partition(".")
         if page != view.page or key in view.private:
             continue
-        yield name, links.written(state.kept_value(key, default), default)
+        text = links.written(state.kept_value(key, default), default)
+        if text is None or len(text) > LONGEST_TEXT:
+            too_long.append(name)
+        else:
+            values.append((name, text))
+    return values, too_long
 
 
 def _runs(view: View) -> tuple[list[tuple[str, str]], list[Run]]:
