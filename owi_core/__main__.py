@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from owi_core.assets import ASSETS
 from owi_core.errors import OwiError, SettingError
+from owi_core.untrusted import decimal_number
 
 if TYPE_CHECKING:  # torch takes a second to import, and `list` and a mistake do not need it
     from owi_core.checkpoints import Bundle
@@ -89,9 +90,9 @@ def _parser() -> argparse.ArgumentParser:
     generate = commands.add_parser("generate", help="continue a prompt")
     generate.add_argument("--prompt", required=True)
     generate.add_argument("--model", default="language", help="a shipped model's name or a folder")
-    generate.add_argument("--temperature", type=float, default=1.0)
+    generate.add_argument("--temperature", type=_decimal, default=1.0)
     generate.add_argument("--top-k", type=int, default=0)
-    generate.add_argument("--top-p", type=float, default=1.0)
+    generate.add_argument("--top-p", type=_decimal, default=1.0)
     generate.add_argument("--max-new-tokens", type=int, default=50)
     generate.add_argument("--seed", type=int, default=0)
     generate.add_argument("--no-cache", action="store_true", help="read the whole text each step")
@@ -104,6 +105,14 @@ def _parser() -> argparse.ArgumentParser:
     worker.add_argument("--nice", type=int, help="how far it steps back behind others")
     worker.set_defaults(command=_worker)
     return parser
+
+
+def _decimal(text: str) -> float:
+    """Read a number with a decimal point or a decimal comma; argparse reports the option."""
+    number = decimal_number(text)
+    if number is None:
+        raise argparse.ArgumentTypeError(f"invalid number: {text!r}")
+    return number
 
 
 def _list(_: argparse.Namespace) -> int:

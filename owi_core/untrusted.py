@@ -5,7 +5,9 @@ Types are strict: True is not the number 1, "1" is not a number, and a field tha
 name is refused.
 """
 
+import math
 import re
+import unicodedata
 from typing import Annotated, Any, TypeVar, overload
 
 import msgspec
@@ -29,6 +31,10 @@ Share = Annotated[float, Meta(ge=0, le=1)]  # a NaN is refused too: it compares 
 _PLACE = re.compile(r" - at `(?:key` in `)?\$([^`]*)`\Z")
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
 _FIELD = re.compile(r"Object (missing required|contains unknown) field `(.*?)`", re.DOTALL)
+
+_DECIMAL = re.compile(r"[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+# A minus sign and a full stop as word processors and Chinese input methods write them.
+_AS_TYPED_ELSEWHERE = str.maketrans({"\u2212": "-", "\u3002": "."})
 
 
 class MisfitError(ValueError):
@@ -97,6 +103,18 @@ def short(value: object) -> str:
     text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
     text = text.encode(errors="replace").decode()
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
+
+
+def decimal_number(text: str) -> float | None:
+    """Return the number that a text means, or None when it is not a finite decimal number.
+
+    One comma is a decimal comma.  A text with several marks (`1,000.5`) has no single meaning.
+    """
+    plain = unicodedata.normalize("NFKC", text).translate(_AS_TYPED_ELSEWHERE).strip()
+    if len(plain) > LONGEST_SHOWN or _DECIMAL.fullmatch(plain) is None:
+        return None
+    number = float(plain.replace(",", "."))
+    return number if math.isfinite(number) else None
 
 
 def _any_json(data: bytes | str) -> object:

@@ -187,6 +187,16 @@ def test_generate_prints_the_continuation_and_each_probability(console: Console)
     assert [token["u"] for token in anew["tokens"]] == [token["u"] for token in values["tokens"]]
 
 
+def test_a_decimal_comma_is_read_as_a_point(console: Console) -> None:
+    started = json.loads(console.lines(*PRONOUN, *settings(*SMALL, "lr=0,003"))[0])
+    assert started["params"]["lr"] == 0.003
+    texts = [
+        console.values("generate", "--prompt", "a", "--temperature", typed)["continuation"]
+        for typed in ("0,3", "0.3")
+    ]
+    assert texts[0] == texts[1]
+
+
 MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "no command": ((), "--help"),
     "unknown command": (("fly",), "fly"),
@@ -198,6 +208,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "empty value": (("run", "pronoun", "--set", "seed="), "seed"),
     "no number": (("run", "pronoun", "--set", "steps=many"), "many"),
     "no whole number": (("run", "pronoun", "--set", "steps=2.5"), "2.5"),
+    "two marks in a number": (("generate", "--prompt", "a", "--top-p", "0,5,"), "0,5,"),
     "not a number": (("run", "pronoun", "--set", "lr=nan"), "lr"),
     "out of range": (("run", "pronoun", "--set", "n_layer=7"), "between 1 and 6, and it is 7"),
     "no such choice": (("run", "pronoun", "--set", "family=cat"), "swap"),

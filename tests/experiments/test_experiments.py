@@ -196,6 +196,13 @@ def test_every_choice_is_taken_and_no_other(name: str) -> None:
                 parse_params(experiment, {p.name: "nothing"})
 
 
+@pytest.mark.parametrize("typed", ["0,003", "0.003", "3,0e-3", "０．００３"])
+def test_a_setting_is_read_with_a_decimal_point_or_a_decimal_comma(typed: str) -> None:
+    assert parse_params(EXPERIMENTS["pronoun"], {"lr": typed}).lr == 0.003
+    with refused("setting_not_a_number", SettingError, name="lr", value="1,000.5"):
+        parse_params(EXPERIMENTS["pronoun"], {"lr": "1,000.5"})
+
+
 @pytest.mark.parametrize(
     ("name", "value", "code"),
     [

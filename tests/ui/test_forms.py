@@ -9,7 +9,8 @@ from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 
 from owi_core.experiments import EXPERIMENTS
-from pages._ui.draw.decimals import number_of, text_of
+from owi_core.untrusted import decimal_number
+from pages._ui.draw.decimals import text_of
 from pages._ui.draw.forms import declared
 
 NUMBERS = some.floats(allow_nan=False, allow_infinity=False)
@@ -32,7 +33,7 @@ NUMBERS = some.floats(allow_nan=False, allow_infinity=False)
     ],
 )
 def test_a_decimal_is_read_with_a_point_or_a_comma(typed: str, number: float) -> None:
-    assert number_of(typed) == number
+    assert decimal_number(typed) == number
 
 
 @pytest.mark.parametrize(
@@ -41,18 +42,18 @@ def test_a_decimal_is_read_with_a_point_or_a_comma(typed: str, number: float) ->
      "1e999", "0x10", "1_000", "9" * 5_000, "3\n4", "３e", "٣"],
 )  # fmt: skip
 def test_what_has_no_single_meaning_is_not_read(typed: str) -> None:
-    assert number_of(typed) is None
+    assert decimal_number(typed) is None
 
 
 @given(number=NUMBERS, comma=some.booleans())
 def test_what_a_field_shows_is_read_as_the_same_number(number: float, comma: bool) -> None:
     shown = text_of(number).replace(".", ",") if comma else text_of(number)
-    assert number_of(shown) == number
+    assert decimal_number(shown) == number
 
 
 @given(text=some.text(max_size=60))
 def test_any_text_is_read_as_a_finite_number_or_not_at_all(text: str) -> None:
-    number = number_of(text)
+    number = decimal_number(text)
     assert number is None or math.isfinite(number)
 
 

@@ -69,6 +69,11 @@ def test_a_list_of_plain_values_comes_back_as_it_was(value: list[Any]) -> None:
         assert parse(text, []) == value
 
 
+@pytest.mark.parametrize("text", ["0,003", "3,0e-3", "0.003"])
+def test_a_number_in_a_link_may_have_a_decimal_comma(text: str) -> None:
+    assert parse(text, 1.0) == 0.003
+
+
 @given(plain, defaults)
 def test_what_is_parsed_is_of_the_defaults_kind_or_refused(value: Any, default: Any) -> None:
     try:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 from owi_core import VERSION
 from owi_core.errors import SettingError
 from owi_core.events import Event
+from owi_core.untrusted import decimal_number
 
 MAX_SEED = 2**31 - 1
 Run = Callable[..., Iterator[Event]]
@@ -205,7 +206,12 @@ def _read(parameter: Parameter, value: Any) -> Any:
     if parameter.kind is bool:
         # A word that is neither stays as it is, and is refused like any other wrong choice.
         return _BOOLS.get(value.lower(), value)
+    if parameter.kind is float:
+        number = decimal_number(value)  # `0,003` is read as 0.003
+        if number is not None:
+            return number
     try:
+        # "nan" and "inf" become numbers here, and are refused by the bounds.
         return parameter.kind(value)
     except ValueError:
         code = "setting_not_whole" if parameter.kind is int else "setting_not_a_number"

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 
 from msgspec import Meta
 
-from owi_core.untrusted import LONGEST_TEXT, MisfitError, Text, checked, decoded
+from owi_core.untrusted import LONGEST_TEXT, MisfitError, Text, checked, decimal_number, decoded
 
 LINK_VERSION = 1
 VERSION, LANGUAGE, END, TRAINED = "v", "lang", "end", "trained"
@@ -242,7 +242,7 @@ def _parsed(text: str, default: Any) -> Any:
             raise MisfitError(text[:40])
         return int(text)
     if isinstance(default, float):
-        return _of_kind(float(text), default)
+        return _of_kind(decimal_number(text), default)
     if isinstance(default, str):
         return text
     if default is None:

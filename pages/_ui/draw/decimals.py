@@ -4,34 +4,17 @@ The browser's own number field drops a comma without a word, so that `0,003` bec
 is a text field: it shows what was read, and refuses what it cannot read, keeping what was typed.
 """
 
-import math
-import re
-import unicodedata
 from typing import Any
 
 import streamlit as st
 
 from owi_core.errors import SettingError
+from owi_core.untrusted import decimal_number
 from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
 from pages._ui.session.state import has_arrived, held, set_kept
 
 LONGEST = 40
-_DECIMAL = re.compile(r"[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
-# A minus sign and a full stop as word processors and Chinese input methods write them.
-_AS_TYPED_ELSEWHERE = str.maketrans({"\u2212": "-", "\u3002": "."})
-
-
-def number_of(text: str) -> float | None:
-    """Return the number that a text means, or None when it is not a finite decimal number.
-
-    One comma is a decimal comma.  A text with several marks (`1,000.5`) has no single meaning.
-    """
-    plain = unicodedata.normalize("NFKC", text).translate(_AS_TYPED_ELSEWHERE).strip()
-    if len(plain) > LONGEST or _DECIMAL.fullmatch(plain) is None:
-        return None
-    number = float(plain.replace(",", "."))
-    return number if math.isfinite(number) else None
 
 
 def text_of(number: float) -> str:
@@ -69,7 +52,7 @@ def read_typed(key: str, low: float, high: float) -> float | None:
     the click together, and the order of their callbacks is not defined.
     """
     text = str(st.session_state[typed_key(key)] or "")
-    number = number_of(text)
+    number = decimal_number(text)
     if number is None or not low <= number <= high:
         # The number in use is noted too: once another one comes, from a link, the refusal is old.
         st.session_state[_refused_key(key)] = (text, st.session_state.get(key))
@@ -91,7 +74,7 @@ def _refusal(key: str, number: float) -> str | None:
 
 def _why(page: Frame, label: str, text: str, bounds: tuple[float, float], number: float) -> str:
     values = {"name": label, "value": text[:LONGEST], "kept": text_of(number)}
-    read = number_of(text)
+    read = decimal_number(text)
     if read is None:
         return error_text(page.lang, SettingError("decimal_unreadable", **values))
     low, high = bounds
