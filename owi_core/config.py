@@ -125,7 +125,11 @@ class PeerConfig(_Settings):
 
 @dataclass(frozen=True)
 class TrainConfig(_Settings):
-    """How a model is trained; `clip_norm` 0 leaves the gradient as it is."""
+    """How a model is trained; `clip_norm` 0 leaves the gradient as it is.
+
+    each_once: each pass over the data takes every sample once, in a new order, and its last batch
+    may be smaller.  Otherwise each step draws its batch from all samples, with replacement.
+    """
 
     steps: int = 200
     batch_size: int = 64
@@ -139,6 +143,7 @@ class TrainConfig(_Settings):
     eval_every: int = 50
     snapshot_every: int = 10
     seed: int = 0
+    each_once: bool = False
 
     def __post_init__(self) -> None:
         _within("steps", self.steps, 0, 100_000)
@@ -150,6 +155,7 @@ class TrainConfig(_Settings):
         _within("eval_every", self.eval_every, 1, 100_000)
         _within("snapshot_every", self.snapshot_every, 1, 100_000)
         _within("seed", self.seed, 0, 2**31 - 1)
+        _one_of("each_once", self.each_once, (True, False))
         for name, kind in _TRAIN_CHOICES.items():
             _one_of(name, getattr(self, name), get_args(kind))
 

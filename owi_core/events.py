@@ -31,8 +31,19 @@ class Event:
 
 
 @dataclass(frozen=True)
+class Remark:
+    """A sentence about a run's settings: code and values, as those of an OwiError."""
+
+    code: str
+    values: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Started(Event):
-    """A run begins; `recipe` is the hash of experiment, parameters and code version."""
+    """A run begins; `recipe` is the hash of experiment, parameters and code version.
+
+    remarks: what was set and does not act as its name says; code and values of a sentence each.
+    """
 
     event: ClassVar[str] = "started"
     experiment: str
@@ -40,6 +51,7 @@ class Started(Event):
     recipe: str
     steps: int
     n_params: int
+    remarks: list[Remark] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Training as an iterator of events, whatever consumes them.
 
 What step k draws depends on (seed, k) alone: its batch and its dropout come from a generator seeded
-with both, so a paused and resumed run gives the same numbers as an uninterrupted one.
+with both, so a paused and resumed run gives the same numbers as an uninterrupted one.  Where every
+sample comes once in a pass, the order depends on (seed, pass).
 Shapes: N samples, B batch, T tokens, V vocabulary.
 """
 
@@ -133,7 +134,11 @@ class Trainer:
         self.seconds = 0.0
         self.losses: list[float] = []
         self._optimizers = optimizers_of(model, config)
+        self._order: tuple[int, Tensor] | None = None  # a pass, and its order of the samples
         self._tokens_per_step = config.batch_size * data.ids.shape[1]
+        if config.each_once:
+            # The mean over a pass, whose last batch may be smaller.
+            self._tokens_per_step = data.ids.numel() / self.steps_per_pass
 
     def steps(self, control: Control | None = None) -> Iterator[Event]:
         """Yield StepDone after each step, and Diverged last when loss or gradient is not finite.
@@ -153,6 +158,11 @@ class Trainer:
             yield self._step_done(lr, loss)
             # The consumer of the event may have measured the model, with dropout off.
             self.model.train()
+
+    @property
+    def steps_per_pass(self) -> int:
+        """How many steps it takes to see as many samples as there are."""
+        return math.ceil(len(self.data) / self.config.batch_size)
 
     @property
     def finished(self) -> bool:
@@ -225,7 +235,7 @@ class Trainer:
     def _one_step(self) -> tuple[float, float]:
         rng = torch.Generator().manual_seed(_seed_of_step(self.config.seed, self.step))
         lr = self.config.lr * lr_factor(self.config, self.step, self.model.config.d_model)
-        rows = torch.randint(len(self.data), (self.config.batch_size,), generator=rng)
+        rows = self._rows(rng)
         # Dropout can only draw from the global generator: seed it for this step, and restore it
         # afterwards for the caller.
         with torch.random.fork_rng(devices=[]):
@@ -244,6 +254,18 @@ class Trainer:
         self.losses.append(value)
         self._update(lr)
         return lr, value
+
+    def _rows(self, rng: torch.Generator) -> Tensor:
+        """Return which samples the next step learns from."""
+        size = self.config.batch_size
+        if not self.config.each_once:
+            return torch.randint(len(self.data), (size,), generator=rng)
+        done, at = divmod(self.step, self.steps_per_pass)
+        # The order of a pass depends on (seed, pass) alone, so a resumed run goes on in it.
+        if self._order is None or self._order[0] != done:
+            own = torch.Generator().manual_seed(_seed_of_pass(self.config.seed, done))
+            self._order = done, torch.randperm(len(self.data), generator=own)
+        return self._order[1][at * size : (at + 1) * size]
 
     def _update(self, lr: float) -> None:
         for optimizer in self._optimizers:
@@ -273,6 +295,11 @@ def _seed_of_step(seed: int, step: int) -> int:
     # A prime above the largest number of steps: with seed + step, step 1 of seed 0 would draw the
     # batch of step 0 of seed 1.
     return seed * 1_000_003 + step
+
+
+def _seed_of_pass(seed: int, done: int) -> int:
+    # Far from the seeds of steps: an order must not come from the numbers that draw a dropout.
+    return 2**60 + _seed_of_step(seed, done)
 
 
 def _remedy(config: TrainConfig) -> str:

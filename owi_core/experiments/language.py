@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from owi_core.checkpoints import Bundle
 from owi_core.config import SamplingConfig, TrainConfig
 from owi_core.corpora import CHARACTER_TEXTS, character_text, read_text_file
-from owi_core.errors import TextError
+from owi_core.errors import OwiError, SettingError, TextError
 from owi_core.events import Control, Event, Number
 from owi_core.experiments._kit.params import note_of, setting
 from owi_core.experiments._kit.results import BaseResult, Verdict
@@ -66,7 +67,9 @@ class Params(TransformerParams):
     own_text: str = setting("", "a text to learn instead", typed=True)
     repeat: int = setting(1, "how often the text is repeated in the corpus", low=1, high=50)
     window: int | None = setting(None, "characters in a training window", low=4, high=64)
-    epochs: int | None = setting(None, "passes over all windows; 0 = by steps", low=0, high=200)
+    epochs: int | None = setting(
+        None, "passes over all windows, each once; 0 = by steps", low=0, high=200
+    )
     prompt: str = setting("", "what the sample continues; empty = the text's beginning", typed=True)
 
     def usual(self) -> dict[str, Any]:
@@ -82,6 +85,7 @@ class Result(BaseResult):
 
     prefix_only: measured where no later character can be seen.  heldout_loss_nats is None for a
     text that was learned whole (memorised), floor_nats where it cannot be counted.
+    heldout_windows_seen: held-out windows that training sees too, as in a text that repeats itself.
     """
 
     epoch_loss_nats: list[Number]
@@ -89,6 +93,8 @@ class Result(BaseResult):
     heldout_loss_nats: float | None
     floor_nats: float | None
     memorised: bool
+    heldout_windows: int
+    heldout_windows_seen: int
     n_params: int
     sample: str
     steps: int
@@ -103,9 +109,10 @@ class Prepared(NamedTuple):
     trainer: Trainer
     watched: Watched
     heldout: Dataset | None
+    heldout_seen: int
     floor_nats: float | None
     prompt: Encoding
-    steps_per_epoch: int
+    remarks: tuple[OwiError, ...]
 
 
 def run(
@@ -126,16 +133,18 @@ def run(
         lambda: _measured_live(prepared),
         lambda: measure(prepared, params),
         verdict,
+        prepared.remarks,
     )
     yield from run_session(NAME, params, session, folder, control, resume)
 
 
 def prepare(params: Params) -> Prepared:
     """Read the text, draw the model and its optimizer; all from params.seed."""
-    text = source_text(params) * params.repeat
-    tokenizer = CharTokenizer.from_text(text)
-    encoding = tokenizer.encode(text)
-    n = len(encoding.ids)
+    source = source_text(params)
+    tokenizer = CharTokenizer.from_text(source)
+    encoding = tokenizer.encode(source)
+    train, kept_out = _split(encoding.ids, params.repeat)
+    n = len(train)
     if n < MIN_CHARACTERS:
         raise TextError(
             "text_too_short", characters=n, least=MIN_CHARACTERS, under=MIN_CHARACTERS - n
@@ -143,16 +152,12 @@ def prepare(params: Params) -> Prepared:
     assert params.window is not None  # filled in by the preset
     # The window and its target, which is shifted by one, must fit into the text.
     window = min(params.window, n - 2)
-    ids = torch.tensor(encoding.ids)
-    # A short text has no part to spare: it is learned whole, and reported as memorised.
-    n_heldout = n // 10 if n >= HELDOUT_FROM else 0
-    data = windows(ids[: n - n_heldout], window)
-    # One character of overlap: it is the context of the first held-out target.
-    heldout = windows(ids[n - n_heldout - 1 :], window) if n_heldout > window + 1 else None
+    ids = torch.tensor(train)
+    data = windows(ids, window)
+    heldout = windows(torch.tensor(kept_out), window) if len(kept_out) > window + 2 else None
     config = params.model_config(tokenizer.vocab_size, BLOCK_SIZE)
     model = Transformer(config, torch.Generator().manual_seed(params.seed))
-    steps_per_epoch = math.ceil(len(data) / (params.batch_size or 1))
-    trainer = Trainer(model, data, _train_config(params, steps_per_epoch))
+    trainer = Trainer(model, data, _train_config(params, len(data)))
     note = note_of(NAME, params, private=bool(params.own_text or params.text_file))
     prompt = tokenizer.encode(params.prompt) if params.prompt else head(encoding, N_PROMPT)
     first = head(encoding, N_WATCHED)
@@ -161,10 +166,51 @@ def prepare(params: Params) -> Prepared:
         trainer=trainer,
         watched=Watched(first, len(first.ids) - 1),
         heldout=heldout,
-        floor_nats=loss_floor_nats(ids[: n - n_heldout], window),
+        heldout_seen=n_seen(train, kept_out, window) if heldout is not None else 0,
+        floor_nats=loss_floor_nats(ids, window),
         prompt=prompt,
-        steps_per_epoch=steps_per_epoch,
+        remarks=_remarks(params, window, n),
     )
+
+
+def _split(ids: Sequence[int], repeat: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return what is learned, repeated, and what is kept out of it, maybe nothing.
+
+    The text is split before it is repeated: otherwise its end would stand in the training part.
+    """
+    n = len(ids)
+    # A short text has no part to spare: it is learned whole, and reported as memorised.
+    n_heldout = n // 10 if n >= HELDOUT_FROM else 0
+    train = tuple(ids[: n - n_heldout]) * repeat
+    # One character of overlap: it is the context of the first held-out target.
+    return train, tuple(ids[n - n_heldout - 1 :]) if n_heldout else ()
+
+
+def n_seen(train: Sequence[int], kept_out: Sequence[int], window: int) -> int:
+    """Return how many held-out windows, each with its last target, training sees word for word.
+
+    A periodic text has such windows wherever it is split.
+    """
+    size = (window + 1) * np.dtype(np.int32).itemsize
+    # Slices of bytes instead of tuples: an exact comparison, in a tenth of the memory.
+    asked = _slices(kept_out, size)
+    unseen = set(asked)
+    for one in _slices(train, size):
+        unseen.discard(one)
+    return sum(one not in unseen for one in asked)
+
+
+def _slices(ids: Sequence[int], size: int) -> list[bytes]:
+    data, item = np.asarray(ids, dtype=np.int32).tobytes(), np.dtype(np.int32).itemsize
+    return [data[at : at + size] for at in range(0, len(data) - size + 1, item)]
+
+
+def _remarks(params: Params, window: int, n: int) -> tuple[OwiError, ...]:
+    """Return what was set and not done: a window that does not fit into the text is shortened."""
+    assert params.window is not None
+    if window == params.window:
+        return ()
+    return (SettingError("window_shortened", asked=params.window, window=window, characters=n),)
 
 
 def head(encoding: Encoding, n: int) -> Encoding:
@@ -190,11 +236,13 @@ def measure(prepared: Prepared, params: Params) -> Result:
     """Return the result of a finished run."""
     bundle, trainer = prepared.bundle, prepared.trainer
     return Result(
-        epoch_loss_nats=epoch_means(trainer.losses, prepared.steps_per_epoch),
+        epoch_loss_nats=epoch_means(trainer.losses, trainer.steps_per_pass),
         prefix_only_loss_nats=prefix_only_loss_nats(bundle.model, trainer.data),
         heldout_loss_nats=_heldout_loss(prepared),
         floor_nats=prepared.floor_nats,
         memorised=prepared.heldout is None,
+        heldout_windows=0 if prepared.heldout is None else len(prepared.heldout),
+        heldout_windows_seen=prepared.heldout_seen,
         sample=sample(bundle, prepared.prompt, _sampling(params)),
         **of_training(bundle, trainer),
     )
@@ -254,8 +302,13 @@ def _measured_live(prepared: Prepared) -> dict[str, float]:
     return metrics
 
 
-def _train_config(params: Params, steps_per_epoch: int) -> TrainConfig:
+def _train_config(params: Params, n_windows: int) -> TrainConfig:
+    steps_per_epoch = math.ceil(n_windows / (params.batch_size or 1))
     steps = params.steps or (params.epochs or 1) * steps_per_epoch
     return params.train_config(
-        loss_on="all", snapshot_every=3, eval_every=40, steps=min(steps, MAX_STEPS)
+        loss_on="all",
+        snapshot_every=3,
+        eval_every=40,
+        steps=min(steps, MAX_STEPS),
+        each_once=not params.steps,
     )

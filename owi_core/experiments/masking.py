@@ -15,7 +15,7 @@ from torch import Tensor
 
 from owi_core.config import MaskName, SamplingConfig
 from owi_core.corpora import CHARACTER_TEXTS
-from owi_core.errors import RunError, TextError
+from owi_core.errors import OwiError, RunError, TextError
 from owi_core.events import Control, Event, Number
 from owi_core.experiments import language
 from owi_core.experiments._kit.pair import Pair, Side, Sides, final_loss, run_pair
@@ -103,6 +103,7 @@ class Prepared(NamedTuple):
     floor_nats: float | None
     prompt: Encoding
     sentence: Encoding
+    remarks: tuple[OwiError, ...]
 
 
 def run(
@@ -122,6 +123,7 @@ def run(
         lambda: _honest_live(prepared),
         lambda: Result({side.name: measure(side, prepared, params) for side in prepared.sides}),
         lambda result: verdict(result, prepared.floor_nats),
+        prepared.remarks,
     )
     yield from run_pair(NAME, params, pair, folder, control, resume)
 
@@ -139,7 +141,7 @@ def prepare(params: Params) -> Prepared:
         raise TextError("vocabulary_of_one")
     sentence = _sentence(params, tokenizer, first)
     sides = (_side(CAUSAL, params, first), _side(params.against, params, first))
-    return Prepared(sides, first.floor_nats, first.prompt, sentence)
+    return Prepared(sides, first.floor_nats, first.prompt, sentence, first.remarks)
 
 
 def measure(side: Side, prepared: Prepared, params: Params) -> SideResult:

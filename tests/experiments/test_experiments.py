@@ -269,7 +269,7 @@ def test_who_asks_for_passes_gets_passes_and_who_asks_for_steps_steps() -> None:
     assert (one.steps, one.epochs) == (0, 3)
     assert language.Params(preset="article", steps=50).steps == 50
     prepared = language.prepare(small("language", steps=None, epochs=2, own_text="ab" * 20))
-    assert prepared.trainer.config.steps == 2 * prepared.steps_per_epoch
+    assert prepared.trainer.config.steps == 2 * prepared.trainer.steps_per_pass
 
 
 def test_recipe_is_stable() -> None:
@@ -578,6 +578,81 @@ def test_a_long_text_keeps_its_end_out_of_training() -> None:
     result = result_of(run("language", small("language", own_text=text, window=8)))
     assert result["heldout_loss_nats"] > 0
     assert not result["memorised"]
+
+
+def test_a_repeated_text_is_split_before_it_is_repeated() -> None:
+    """Repeated first, its held-out end would be the training part again."""
+    text = "".join(chr(0x4E00 + int(i)) for i in torch.randint(300, (2_100,), generator=rng(0)))
+    prepared = language.prepare(small("language", own_text=text, window=8, repeat=3))
+    assert prepared.heldout is not None
+    assert len(prepared.trainer.data) + 8 == 3 * (2_100 - 210)
+    train = {tuple(row) for row in prepared.trainer.data.ids.tolist()}
+    assert not any(tuple(row) in train for row in prepared.heldout.ids.tolist())
+    assert prepared.heldout_seen == 0
+    short = language.prepare(small("language", text="zh", window=8, repeat=10))
+    assert short.heldout is None
+    result = result_of(run("language", small("language", text="zh", window=8, repeat=10)))
+    assert result["memorised"]
+    assert result["heldout_loss_nats"] is None
+
+
+@given(
+    train=st.lists(st.integers(0, 2), max_size=30),
+    kept_out=st.lists(st.integers(0, 2), max_size=12),
+    window=st.integers(1, 4),
+)
+def test_held_out_windows_that_training_sees_are_counted(
+    train: list[int], kept_out: list[int], window: int
+) -> None:
+    def pieces(ids: list[int]) -> list[tuple[int, ...]]:
+        return [tuple(ids[i : i + window + 1]) for i in range(len(ids) - window)]
+
+    seen = sum(piece in pieces(train) for piece in pieces(kept_out))
+    assert language.n_seen(train, kept_out, window) == seen
+
+
+def test_a_periodic_text_of_ones_own_is_reported_as_seen() -> None:
+    result = result_of(run("language", small("language", own_text="春夏秋冬" * 600, window=8)))
+    assert result["heldout_windows"] == 241 - 8
+    assert result["heldout_windows_seen"] == result["heldout_windows"]
+
+
+def test_each_window_is_learned_once_in_an_epoch() -> None:
+    own = {"own_text": "abcdefgh" * 9, "window": 8, "steps": None, "epochs": 2, "batch_size": 10}
+    params = small("language", preset="article", **own)
+    trainer = language.prepare(params).trainer
+    taken: list[torch.Tensor] = []
+    take = trainer.data.take
+    object.__setattr__(trainer.data, "take", lambda rows: taken.append(rows) or take(rows))
+    list(trainer.steps())
+    n = len(trainer.data)
+    assert n == 64
+    assert [len(rows) for rows in taken] == 2 * [10, 10, 10, 10, 10, 10, 4]
+    first, second = torch.cat(taken[:7]), torch.cat(taken[7:])
+    assert sorted(first.tolist()) == sorted(second.tolist()) == list(range(n))
+    assert first.tolist() != second.tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "remarks"),
+    [
+        ({"steps": 5, "warmup_steps": 20, "lr": 0.01}, {"warmup_over_steps": 0.0025}),
+        ({"steps": 5, "warmup_steps": 5, "lr": 0.01}, {}),
+        ({"steps": 2, "warmup_steps": 0, "window": 40}, {"window_shortened": 28}),
+    ],
+)
+def test_settings_that_do_not_act_as_they_were_set_are_reported(
+    values: dict[str, Any], remarks: dict[str, float]
+) -> None:
+    events = run("language", small("language", own_text="abcde" * 6, **values))
+    started = events[0]
+    assert isinstance(started, Started)
+    assert [remark.code for remark in started.remarks] == list(remarks)
+    for remark, number in zip(started.remarks, remarks.values(), strict=True):
+        assert number in (pytest.approx(x) for x in remark.values.values())
+    if "warmup_over_steps" in remarks:
+        done = [event.lr for event in events if isinstance(event, StepDone)]
+        assert max(done) == pytest.approx(remarks["warmup_over_steps"])
 
 
 def test_epoch_means_are_by_hand() -> None:

@@ -11,11 +11,13 @@ from typing import Generic, NamedTuple, TypeVar
 
 from owi_core import checkpoints
 from owi_core.checkpoints import Bundle
+from owi_core.errors import OwiError
 from owi_core.events import Control, Diverged, Evaluated, Event, Finished, Started
 from owi_core.experiments._kit.ending import early_end
 from owi_core.experiments._kit.lock_step import load_trainers, lock_step, losses_of, save_trainers
 from owi_core.experiments._kit.params import BaseParams, recipe
 from owi_core.experiments._kit.results import BaseResult, Verdict
+from owi_core.experiments._kit.session import remarks_on
 from owi_core.training import Trainer
 
 LOSS_EVERY = 4  # steps between two points of a loss curve
@@ -47,6 +49,7 @@ class Pair(Generic[R]):
     measure_live: Callable[[], dict[str, float]]
     measure: Callable[[], R]
     verdict: Callable[[R], Verdict]
+    remarks: tuple[OwiError, ...] = ()
 
 
 def run_pair(
@@ -67,7 +70,8 @@ def run_pair(
     if resume and folder is not None:
         load_trainers(_trainers(sides), folder)
     steps, n_params = first.trainer.config.steps, first.bundle.model.n_params
-    yield Started(name, asdict(params), recipe(name, params), steps, n_params)
+    remarks = remarks_on(first.trainer, pair.remarks)
+    yield Started(name, asdict(params), recipe(name, params), steps, n_params, remarks)
     if first.trainer.step == 0:
         yield Evaluated(0, pair.measure_live())
     yield from _train(pair, folder, control or Control())

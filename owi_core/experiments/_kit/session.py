@@ -12,12 +12,14 @@ import torch
 from owi_core import checkpoints
 from owi_core.checkpoints import Bundle
 from owi_core.config import ModelConfig, TrainConfig
+from owi_core.errors import OwiError, SettingError
 from owi_core.events import (
     Control,
     Diverged,
     Evaluated,
     Event,
     Finished,
+    Remark,
     Snapshot,
     Started,
 )
@@ -25,7 +27,7 @@ from owi_core.experiments._kit.ending import early_end
 from owi_core.experiments._kit.params import BaseParams, recipe, setting
 from owi_core.experiments._kit.results import BaseResult, Verdict
 from owi_core.tokenizer import Encoding
-from owi_core.training import Trainer
+from owi_core.training import Trainer, lr_factor
 
 MAX_SNAPSHOTS = 60
 MAX_STEPS = 20_000
@@ -113,6 +115,17 @@ class Session(Generic[R]):
     measure_live: Callable[[], dict[str, float]]
     measure: Callable[[], R]
     verdict: Callable[[R], Verdict]
+    remarks: tuple[OwiError, ...] = ()
+
+
+def remarks_on(trainer: Trainer, others: tuple[OwiError, ...] = ()) -> list[Remark]:
+    """Return what a run's settings do not do: a warm-up longer than the run never ends."""
+    config, found = trainer.config, list(others)
+    if config.warmup_steps > config.steps > 0:
+        highest = config.lr * lr_factor(config, config.steps - 1, trainer.model.config.d_model)
+        values = {"warmup": config.warmup_steps, "steps": config.steps, "lr": config.lr}
+        found.append(SettingError("warmup_over_steps", **values, highest=highest))
+    return [Remark(remark.code, remark.values) for remark in found]
 
 
 def run_session(
@@ -131,7 +144,9 @@ def run_session(
     if resume and folder is not None:
         trainer.load_state(folder)
     steps = trainer.config.steps
-    yield Started(name, asdict(params), recipe(name, params), steps, bundle.model.n_params)
+    remarks = remarks_on(trainer, session.remarks)
+    made_by = recipe(name, params)
+    yield Started(name, asdict(params), made_by, steps, bundle.model.n_params, remarks)
     # A resumed run has reported its start already.
     if trainer.step == 0:
         yield Evaluated(0, session.measure_live())

@@ -60,6 +60,9 @@ def measured(page: Frame, run: Run) -> None:
     if isinstance(result, language.Result):
         if result.memorised:
             st.caption(page.t("result.memorised"))
+        elif result.heldout_windows_seen:
+            counted = {"seen": result.heldout_windows_seen, "windows": result.heldout_windows}
+            st.caption(page.t("result.seen", **counted))
         st.caption(page.t("result.sample"))
         st.code(result.sample, language=None, wrap_lines=True)
 

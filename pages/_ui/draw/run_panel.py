@@ -167,6 +167,8 @@ class Panel:
         st.progress(min(_share_done(run), 1.0), progress_text(self.page, run))
         if run.state != self.state:
             st.rerun()
+        for remark in remarks(self.page, run):
+            st.caption(remark)
         if draw is not None:
             draw(self.page, run)
         elif done is not None and run.state not in ENDED:
@@ -215,6 +217,13 @@ class Panel:
     def _live(self, draw: Draw | None) -> None:
         session_jobs()  # the session is present
         self.show_now(draw)
+
+
+def remarks(page: Frame, run: Run) -> list[str]:
+    """Return what the run reports of settings that do not act as they were set."""
+    begun = run.latest(Started)
+    found = begun.remarks if begun is not None else []
+    return [f"⚠️ {error_text(page.lang, OwiError(each.code, **each.values))}" for each in found]
 
 
 def only_progress(_page: Frame, _run: Run) -> None:
