@@ -154,6 +154,8 @@ def prepare(params: Params) -> Prepared:
     window = min(params.window, n - 2)
     ids = torch.tensor(train)
     data = windows(ids, window)
+    # Every window that the repeated text has begins in its first copy.
+    once = train[: n // params.repeat + window]
     heldout = windows(torch.tensor(kept_out), window) if len(kept_out) > window + 2 else None
     config = params.model_config(tokenizer.vocab_size, BLOCK_SIZE)
     model = Transformer(config, torch.Generator().manual_seed(params.seed))
@@ -166,7 +168,7 @@ def prepare(params: Params) -> Prepared:
         trainer=trainer,
         watched=Watched(first, len(first.ids) - 1),
         heldout=heldout,
-        heldout_seen=n_seen(train, kept_out, window) if heldout is not None else 0,
+        heldout_seen=n_seen(once, kept_out, window) if heldout is not None else 0,
         floor_nats=loss_floor_nats(ids, window),
         prompt=prompt,
         remarks=_remarks(params, window, n),
