@@ -91,6 +91,12 @@ class JobManager:
             self._dispatch()
             return run
 
+    def has(self, experiment: str, params: Mapping[str, Any]) -> bool:
+        """Return whether `submit` would share a training that exists, instead of queueing one."""
+        key = (self._recipe(experiment, params), "")
+        with self._changed:
+            return self._results.find(key) is not None
+
     def runs(self, session: str) -> list[Run]:
         """Return what a session has started or shared, oldest first."""
         with self._changed:

@@ -182,6 +182,7 @@ def test_a_link_shows_the_same_tokens_choices_and_numbers_elsewhere(
     assert link.startswith(server.url + path_of(name))
     other = page_at(link.replace(server.url, elsewhere.url), Look(lang="en"))
     if "run=" in link:
+        other.get_by_role("button", name="训练链接里写的").click()
         expect(other.get_by_text("链接里的训练已按同样的配方在这里重做")).to_be_visible(
             timeout=150_000
         )

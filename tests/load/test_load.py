@@ -29,6 +29,7 @@ def ask_for_training(reader: Session, seed: int) -> None:
     """Open a link that starts a run which ends in no test by itself."""
     run = {"run": "language", "run.preset": "quick", "run.steps": "20000", "run.seed": str(seed)}
     reader.open("train", v="1", **run, end="1")
+    reader.press("owi.link_train")
 
 
 def progress(reader: Session) -> str:

@@ -16,7 +16,7 @@ from pages._ui.draw.decimals import typed_key
 from pages._ui.draw.scan import LONGEST_CODE
 from pages._ui.frame.frame import page_entries
 from pages._ui.session import jobs
-from tests.pages_under_test import calm, kept_by, opened, reopened, shared_link, told
+from tests.pages_under_test import APP, calm, kept_by, opened, reopened, shared_link, told
 
 pytestmark = pytest.mark.usefixtures("own_workers")
 
@@ -39,6 +39,11 @@ def rest(app: AppTest) -> AppTest:
     for run in runs_of(app):
         run.wait(*ENDED, seconds=180)
     return calm(app.run())
+
+
+def agreed(app: AppTest) -> AppTest:
+    """Press the button that starts what the link names."""
+    return app.button(key="owi.link_train").click().run()
 
 
 def dialog_of(app: AppTest) -> str:
@@ -156,7 +161,41 @@ def test_a_board_that_was_typed_over_comes_back() -> None:
 
 
 def train_app(**more: str) -> AppTest:
-    return calm(opened("train", run="pronoun", **(SMALL | more)))
+    return agreed(calm(opened("train", run="pronoun", **(SMALL | more))))
+
+
+def test_a_link_trains_nothing_before_the_user_agrees() -> None:
+    other = {f"run2.{name.partition('.')[2]}": value for name, value in SMALL.items()}
+    links = {"run": "pronoun", "run.seed": "14", "run2": "pronoun", "run2.seed": "15"}
+    app = calm(opened("train", **links, **SMALL, **other))
+    assert runs_of(app) == []
+    offers = [info.value.replace("\\", "") for info in app.info]
+    assert len(offers) == 2
+    assert all("pronoun" in offer for offer in offers)
+    assert "steps = 3" in offers[0]
+    assert "seed = 15" in offers[1]
+    rest(agreed(app))
+    assert sorted(run.params["seed"] for run in runs_of(app)) == [14, 15]
+    assert not [button for button in app.button if button.key == "owi.link_train"]
+
+
+def test_each_unusable_field_of_a_run_is_named() -> None:
+    app = calm(opened("train", run="pronoun", **(SMALL | {"run.steps": "many", "run.lr": "-1"})))
+    assert runs_of(app) == []
+    assert not app.info
+    for name in ("run\\.steps", "run\\.lr"):
+        assert name in line_of(app)
+    assert "train" not in line_of(app)
+
+
+def test_a_parameter_given_twice_is_named_and_the_last_counts() -> None:
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.query_params.update({"lang": "en", "pair": ["nouns", "verb"], "layer": "1"})
+    app.switch_page("pages/rows.py")
+    calm(app.run())
+    assert app.selectbox(key="rows.pair").value == "verb"
+    said = catalog("en", "common")["share.repeated"].partition("{")[0]
+    assert f"{said}pair" in line_of(app)
 
 
 def result_of(app: AppTest) -> dict[str, Any]:
@@ -169,7 +208,7 @@ def result_of(app: AppTest) -> dict[str, Any]:
 def test_a_run_is_trained_again_at_once_and_once_for_all() -> None:
     app = train_app(step="0")
     assert SAID["run_under_way"] in line_of(app)
-    other = train_app()  # another student, the same link
+    other = calm(opened("train", run="pronoun", **SMALL))  # another student, the same link
     assert runs_of(other)[0].id == runs_of(app)[0].id
     rest(app)
     assert SAID["run_again"] in line_of(app)
@@ -182,7 +221,7 @@ def test_a_run_is_trained_again_at_once_and_once_for_all() -> None:
     assert [m.value for m in again.metric] == [m.value for m in app.metric]
     before = result_of(again)
     jobs.manager.clear()  # a server of its own trains it from nothing
-    alone = rest(reopened("train", link))
+    alone = rest(agreed(reopened("train", link)))
     assert SAID["run_again"] in line_of(alone)
     assert kept_by(alone) == kept_by(app)
     assert result_of(alone) == before
@@ -198,7 +237,7 @@ def test_a_run_that_was_stopped_is_not_part_of_a_link() -> None:
 
 def test_masks_and_their_run_come_back_together() -> None:
     small = {"run.steps": "2", "run.d_model": "8", "run.n_layer": "1", "run.against": "one_ahead"}
-    app = rest(opened("masking", run="masking", row="3", how="gradients", **small))
+    app = rest(agreed(opened("masking", run="masking", row="3", how="gradients", **small)))
     again = rest(reopened("masking", shared_link(app)))
     assert kept_by(again) == kept_by(app)
     assert (again.session_state["masking.row"], kept_by(again)["masking.how"]) == (3, "gradients")
@@ -208,7 +247,7 @@ def test_masks_and_their_run_come_back_together() -> None:
 def test_several_runs_of_a_page_come_back() -> None:
     relations = {"run": "relations", "run.n_head": "1", "run.steps": "2"}
     more = {"run2": "relations", "run2.n_head": "2", "run2.steps": "2"}
-    app = rest(opened("step", **relations, **more))
+    app = rest(agreed(opened("step", **relations, **more)))
     link = shared_link(app)
     assert "run.n_head=1" in link
     assert "run2.n_head=2" in link
@@ -231,13 +270,13 @@ def test_every_labs_run_comes_back_to_the_same_verdict(
     name: str, settings: dict[str, str], more: dict[str, str]
 ) -> None:
     recipe = {"run": name} | {f"run.{key}": value for key, value in settings.items()}
-    app = rest(opened(name, **recipe, **more))
+    app = rest(agreed(opened(name, **recipe, **more)))
     for key, value in more.items():
         assert app.session_state[f"{name}.{key}"] == value
     shown, verdict = kept_by(app), runs_of(app)[-1].latest(Finished).verdict["code"]
     link = shared_link(app)
     jobs.manager.clear()
-    again = rest(reopened(name, link))
+    again = rest(agreed(reopened(name, link)))
     assert kept_by(again) == shown
     assert runs_of(again)[-1].latest(Finished).verdict["code"] == verdict
     assert SAID["ignored"].partition("{")[0] not in line_of(again)
@@ -271,6 +310,9 @@ def test_a_trained_model_is_made_again_and_used() -> None:
     assert "trained=pronoun" in link
     jobs.manager.clear()
     again = reopened("rows", link)
+    assert runs_of(again) == []
+    assert len(again.main.selectbox) == 0
+    agreed(again)
     assert SAID["model_under_way"] in [info.value for info in again.info]
     assert len(again.main.selectbox) == 0  # nothing is shown that the link does not mean
     rest(again)
@@ -281,7 +323,7 @@ def test_a_trained_model_is_made_again_and_used() -> None:
 
 def test_the_page_can_be_seen_without_waiting_for_the_model() -> None:
     link = "/rows?trained=pronoun&trained.steps=20000&model=own&pair=verb"
-    app = reopened("rows", link)
+    app = agreed(reopened("rows", link))
     app.button(key="owi.without_model").click().run()
     calm(app)
     assert app.selectbox(key="rows.pair").value == "verb"

@@ -78,7 +78,7 @@ class Link:
     """What a link says, nothing of it checked against a page yet.
 
     runs: by their name in the link.  values: by key without the page.  ignored: the names of what
-    makes no sense in any page.
+    makes no sense in any page.  repeated: names that were given more than once; the last counts.
     """
 
     version: str = ""
@@ -87,6 +87,7 @@ class Link:
     trained: Recipe | None = None
     values: Mapping[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
 
     @property
     def foreign(self) -> bool:
@@ -109,8 +110,11 @@ def teaching(params: Mapping[str, str]) -> dict[str, str]:
     return sound
 
 
-def read(params: Mapping[str, str]) -> Link:
-    """Return what query parameters say, in whatever state they are."""
+def read(params: Mapping[str, str], repeated: Iterable[str] = ()) -> Link:
+    """Return what query parameters say, in whatever state they are.
+
+    repeated: the names that the address gives more than once.
+    """
     version = params.get(VERSION, "")
     cut = VERSION in params and END not in params
     groups, values = _sorted_out(params)
@@ -123,7 +127,7 @@ def read(params: Mapping[str, str]) -> Link:
     asked = (*groups, *(name for name in TEACHING if name in params))
     ignored = tuple(name for name in asked if name not in known)
     trained = recipes.pop(TRAINED, None)
-    return Link(version, cut, recipes, trained, values, ignored)
+    return Link(version, cut, recipes, trained, values, ignored, tuple(repeated))
 
 
 def _sorted_out(params: Mapping[str, str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:

@@ -4,7 +4,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator as Box
 
 from owi_core.errors import OwiError
-from owi_core.jobs.runs import Run
+from pages._ui.base.links import TRAINED
 from pages._ui.base.page import Frame
 from pages._ui.draw.run_panel import Panel, only_progress
 from pages._ui.frame import share
@@ -18,21 +18,24 @@ def draw(
     page: Frame, title: Box, opened: Opened | None, before: View, course: Course | OwiError | None
 ) -> None:
     """Draw the share button beside the title, then the lesson; wait for the link's model."""
-    run = link_replay.model_under_way(opened)
+    waits = link_replay.waits_for_model(opened)
     with title:
-        share.button(page, before, ready=run is None)
+        share.button(page, before, ready=not waits)
     if course is not None:
         bar.draw(page, course)
     if opened is not None:
         state.current_view().line = st.empty()
-    if opened is not None and run is not None:
-        _wait_for_model(page, opened, run)
+    if opened is not None and waits:
+        _wait_for_model(page, opened)
 
 
-def _wait_for_model(page: Frame, opened: Opened, run: Run) -> None:
-    """Draw the progress of the link's model and end the page here until it is ready."""
-    st.info(page.t("share.model_under_way"), icon="🔗")
-    Panel.of(page, run, "link").watch(only_progress)
+def _wait_for_model(page: Frame, opened: Opened) -> None:
+    """Offer the link's model, or draw its progress; end the page here until it is ready."""
+    if TRAINED in opened.offered:
+        link_replay.offer(page.t, opened)
+    else:
+        st.info(page.t("share.model_under_way"), icon="🔗")
+        Panel.of(page, opened.runs[TRAINED], "link").watch(only_progress)
     if st.button(page.t("share.without_model"), key="owi.without_model"):
         link_replay.give_up_model(opened)
         st.rerun()

@@ -42,6 +42,10 @@ class SessionJobs:
             replaces.stop()
         return self.manager.submit(experiment, params, self.session, private=private, fresh=fresh)
 
+    def has(self, experiment: str, params: Mapping[str, Any]) -> bool:
+        """Return whether this training exists already, so that starting it costs nothing."""
+        return self.manager.has(experiment, params)
+
     @property
     def runs(self) -> list[Run]:
         return self.manager.runs(self.session)

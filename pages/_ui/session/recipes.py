@@ -6,7 +6,7 @@ from typing import Any
 
 from owi_core.errors import OwiError
 from owi_core.experiments import find, parameters, parse_params
-from owi_core.experiments._kit.params import needed
+from owi_core.experiments._kit.params import Experiment, needed
 from pages._ui.base.links import Recipe
 
 
@@ -20,6 +20,9 @@ def recipe_of(experiment: str, params: Mapping[str, Any]) -> Recipe | None:
     return Recipe(experiment, {name: str(value) for name, value in settings.items()})
 
 
+_UNUSABLE = (OwiError, TypeError, ValueError, OverflowError)
+
+
 def params_of(recipe: Recipe) -> dict[str, Any] | None:
     """Return the complete parameters of a link's recipe; None where it is not a safe one.
 
@@ -30,8 +33,29 @@ def params_of(recipe: Recipe) -> dict[str, Any] | None:
         if recipe.settings.keys() & _free_texts(kind.params):
             return None
         return asdict(parse_params(kind, recipe.settings))
-    except (OwiError, TypeError, ValueError, OverflowError):
+    except _UNUSABLE:
         return None
+
+
+def unusable(recipe: Recipe) -> list[str]:
+    """Return the settings of a recipe that are refused, each taken by itself.
+
+    Empty where the experiment does not exist, or where only their combination is refused.
+    """
+    try:
+        kind = find(recipe.experiment)
+    except OwiError:
+        return []
+    texts, given = _free_texts(kind.params), recipe.settings
+    return [name for name in given if name in texts or _refused(kind, name, given[name])]
+
+
+def _refused(kind: Experiment, name: str, value: str) -> bool:
+    try:
+        parse_params(kind, {name: value})
+    except _UNUSABLE:
+        return True
+    return False
 
 
 def parts(name: str, recipe: Recipe) -> list[tuple[str, str]]:

@@ -38,6 +38,7 @@ class Opened:
 
     waiting: what no part of the page has asked for yet.  refused: names of what did not fit.
     claimed: names of runs that belong on this page.  runs: those that were started here.
+    offered: parameters of runs that wait for the user's word.  agreed: names that have it.
     early: something did not fit while a run was under way, and may fit when it has ended.
     """
 
@@ -47,13 +48,15 @@ class Opened:
     refused: dict[str, None] = field(default_factory=dict)
     claimed: set[str] = field(default_factory=set)
     runs: dict[str, Run] = field(default_factory=dict)
+    offered: dict[str, dict[str, Any]] = field(default_factory=dict)
+    agreed: set[str] = field(default_factory=set)
     settled: bool = False  # its trained model is in use, or was given up
     early: bool = False
 
     @property
     def under_way(self) -> bool:
-        """Whether a run that it named has not ended yet."""
-        return any(run.state not in ENDED for run in self.runs.values())
+        """Whether a run that it named has not ended yet, or not begun."""
+        return bool(self.offered) or any(run.state not in ENDED for run in self.runs.values())
 
 
 @dataclass
@@ -184,7 +187,8 @@ def open_link(page: str) -> Opened | None:
     if not address:
         return None
     if page not in opened or opened[page].address != address:
-        link = links.read(params)
+        repeated = (name for name in params if len(st.query_params.get_all(name)) > 1)
+        link = links.read(params, repeated)
         opened[page] = Opened(address, link, dict(link.values), dict.fromkeys(link.ignored))
         _clear(page)
     found = opened[page]
