@@ -6,14 +6,15 @@ A shared matrix is stored once, under its embedding name.
 """
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar
+from typing import Annotated, Any, TypedDict, TypeVar
 
 import safetensors
 import safetensors.torch
 import torch
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from torch import Tensor
 
 from owi_core.assets import ASSETS
@@ -21,7 +22,7 @@ from owi_core.config import ModelConfig
 from owi_core.errors import ModelFileError, OwiError
 from owi_core.model import Transformer
 from owi_core.tokenizer import CharTokenizer, WordTokenizer, tokenizer_from_dict
-from owi_core.untrusted import MisfitError, checked, decoded, short
+from owi_core.untrusted import WRITABLE, MisfitError, checked, decoded, refuse_repeats, short
 
 CHECKPOINT_VERSION = 1
 MAX_UPLOAD_BYTES = 5_000_000
@@ -29,11 +30,18 @@ MAX_HEADER_BYTES = 500_000  # nested JSON takes about forty times its size in me
 FILE_NAME = "model.safetensors"
 SHIPPED = ASSETS / "models"
 _HEAD, _EMBEDDING = "lm_head.weight", "embedding.weight"
+_POSITIONS = "positions"
+_COMPILED = "_orig_mod."  # torch.compile puts it before each name
+# What GPT-2, nanoGPT and their copies call their embedding, blocks and positions.
+_GPT = re.compile(r"(^|\.)(wte|wpe|h\.\d+\.(attn|mlp)\.c_|attn\.c_attn)")
 _KEY = "owi"
 # What torch raises for a header that contradicts itself: unknown dtypes, sizes past 64 bits.
 _NOT_TENSORS = (ValueError, KeyError, TypeError, RuntimeError, OverflowError)
 
 T = TypeVar("T")
+
+
+_Line = Annotated[str, Meta(pattern=WRITABLE)]  # shown to users, so it must reach a browser
 
 
 class Note(TypedDict, total=False):
@@ -43,10 +51,10 @@ class Note(TypedDict, total=False):
     the model again, empty for a private one.  private: it was trained on text that a user typed.
     """
 
-    experiment: str
+    experiment: _Line
     params: dict[str, Any]
-    recipe: str
-    command: str
+    recipe: _Line
+    command: _Line
     private: bool
     result: dict[str, Any]
 
@@ -139,19 +147,37 @@ def read_header(data: bytes, key: str, kind: type[T], version: int, code: str) -
     # A safetensors file is the length of its header (8 bytes), the header as JSON, the numbers.
     length = int.from_bytes(data[:8], "little")
     if length > MAX_HEADER_BYTES:
-        raise ModelFileError("model_unreadable", reason="header")
+        # Only bytes are compared: a pickle, which .pt files are, is never opened.
+        pickled = data.startswith((b"PK\x03\x04", b"\x80"))
+        raise ModelFileError("model_pickled" if pickled else "model_no_safetensors")
     try:
         file = decoded(data[8 : 8 + length], _FileHeader)
         text = file.metadata.get(key)
         if text is None:
             raise MisfitError("Object missing required field", (key,))
         header: dict[str, Any] = decoded(text, dict[str, Any])
+        refuse_repeats(text)
         # The version goes first: another version may have any other fields.
         if header.get("version", version) != version:
             raise ModelFileError(code, found=short(header["version"]), known=version)
         return checked(header, kind)
     except MisfitError as error:
+        _refuse_foreign(data[8 : 8 + length], key)
         raise ModelFileError("model_unreadable", reason=error.where) from error
+
+
+def _refuse_foreign(header: bytes, key: str) -> None:
+    """Raise ModelFileError for a safetensors file of another program, by its tensors' names."""
+    try:
+        values = decoded(header, dict[str, Any])
+    except MisfitError:
+        return
+    metadata = values.pop("__metadata__", None)
+    if not values or (isinstance(metadata, dict) and key in metadata):
+        return
+    name = min(values)
+    gpt = any(_GPT.search(each) for each in values)
+    raise ModelFileError("model_foreign_gpt" if gpt else "model_foreign", name=short(name))
 
 
 def read_tensors(data: bytes) -> dict[str, Tensor]:
@@ -159,7 +185,7 @@ def read_tensors(data: bytes) -> dict[str, Tensor]:
     try:
         return safetensors.torch.load(data)
     except (safetensors.SafetensorError, *_NOT_TENSORS) as error:
-        raise ModelFileError("model_unreadable", reason=type(error).__name__) from error
+        raise ModelFileError("model_tensors_unreadable") from error
 
 
 def _decode(data: bytes) -> Bundle:
@@ -169,13 +195,16 @@ def _decode(data: bytes) -> Bundle:
     config = _config(header.model)
     tokenizer = tokenizer_from_dict(header.tokenizer)
     if tokenizer.vocab_size != config.vocab_size:
-        raise ModelFileError("model_misfit", name="vocab_size")
+        raise _misfit("vocab_size", tokenizer.vocab_size, config.vocab_size)
+    _refuse_altered(tensors)
     _merge_tied(tensors, config)
     # Settings that ask for far more numbers than the file holds must not allocate memory, so the
     # count comes before the model.  (Building it on torch's `meta` device would give the shapes
     # too, but that loads 70 MB of modules.)  The shapes are compared exactly below.
-    if config.n_params > 2 * sum(tensor.numel() for tensor in tensors.values()) + 1_000:
-        raise ModelFileError("model_misfit", name="model")
+    n_numbers = sum(tensor.numel() for tensor in tensors.values())
+    if config.n_params > 2 * n_numbers + 1_000:
+        _refuse_shapes(tensors, config)
+        raise _misfit("model", n_numbers, config.n_params)
     model = Transformer(config, torch.Generator().manual_seed(0))
     _refuse_misfits(tensors, dict(model.named_parameters()))
     with torch.no_grad():
@@ -208,33 +237,75 @@ def _refuse_false_note(note: dict[str, Any]) -> None:
         raise ModelFileError("model_unreadable", reason=f"note.{error.where}") from error
 
 
+def _misfit(name: object, found: object, wanted: object) -> ModelFileError:
+    """Return the error for a part of the file that is not what the file's own settings ask for."""
+    values = {"name": name, "found": found, "wanted": wanted}
+    return ModelFileError("model_misfit", **{key: short(value) for key, value in values.items()})
+
+
 def _config(settings: dict[str, Any]) -> ModelConfig:
     try:
         return ModelConfig.from_dict(settings)
     except OwiError as error:
-        # The errors that name no setting are about d_model: not divisible by n_head, or odd.
-        name = short(error.values.get("name", "d_model"))
-        raise ModelFileError("model_misfit", name=name) from error
-    except TypeError as error:
-        raise ModelFileError("model_unreadable", reason="TypeError") from error
+        values = error.values
+        # Two errors name no setting: d_model is not divisible by n_head, or odd.
+        if error.code == "d_model_not_divisible":
+            wanted = f"d_model / n_head, d_model = {short(values['d_model'])}"
+            raise _misfit("n_head", values["n_head"], wanted) from error
+        name = values.get("name", "d_model")
+        bounds = f"{values['low']} … {values['high']}" if "low" in values else "–"
+        raise _misfit(name, settings.get(name, "–"), values.get("choices", bounds)) from error
+    except TypeError as error:  # a setting without a default is missing
+        raise ModelFileError("model_unreadable", reason="model.vocab_size = –") from error
+
+
+def _refuse_altered(tensors: dict[str, Tensor]) -> None:
+    """Refuse what other tools make of a model of ours: half precision, names of a compiled one."""
+    for name, tensor in tensors.items():
+        if name.startswith(_COMPILED):
+            raise ModelFileError("model_compiled", name=short(name), prefix=_COMPILED)
+        if tensor.dtype in (torch.bfloat16, torch.float16):
+            dtype = str(tensor.dtype).removeprefix("torch.")
+            raise ModelFileError("model_half", name=short(name), dtype=dtype)
 
 
 def _merge_tied(tensors: dict[str, Tensor], config: ModelConfig) -> None:
-    """Drop a second copy of the shared matrix; refuse one that disagrees with the first."""
+    """Drop a second copy of the shared matrix; refuse one that disagrees with the first.
+
+    A file that holds it under the head's name alone is complete.
+    """
     if not config.tie_weights or _HEAD not in tensors:
         return
     head = tensors.pop(_HEAD)
-    embedding = tensors.get(_EMBEDDING)
-    if embedding is None or head.shape != embedding.shape or not torch.equal(head, embedding):
+    embedding = tensors.setdefault(_EMBEDDING, head)
+    if head.shape != embedding.shape or not torch.equal(head, embedding):
         raise ModelFileError("tied_weights_conflict")
+
+
+def _refuse_shapes(tensors: dict[str, Tensor], config: ModelConfig) -> None:
+    """Refuse a matrix whose rows contradict the settings, before a model is built."""
+    rows = {_EMBEDDING: config.vocab_size, _HEAD: config.vocab_size, _POSITIONS: config.block_size}
+    for name, n_rows in rows.items():
+        if name in tensors and tuple(tensors[name].shape) != (n_rows, config.d_model):
+            raise _misfit(name, _size(tensors[name]), f"{n_rows}×{config.d_model}")
 
 
 def _refuse_misfits(tensors: dict[str, Tensor], wanted: dict[str, torch.nn.Parameter]) -> None:
     if set(wanted) != set(tensors):
         name = min(set(wanted) ^ set(tensors))
-        raise ModelFileError("model_misfit", name=short(name))
+        found, asked = tensors.get(name), wanted.get(name)
+        raise _misfit(name, _size(found), _size(asked))
     for name, parameter in wanted.items():
         tensor = tensors[name]
-        fits = tensor.shape == parameter.shape and tensor.dtype == torch.float32
-        if not fits or not bool(torch.isfinite(tensor).all()):
-            raise ModelFileError("model_misfit", name=name)
+        if tensor.shape != parameter.shape:
+            raise _misfit(name, _size(tensor), _size(parameter))
+        if tensor.dtype != torch.float32:
+            raise _misfit(name, str(tensor.dtype).removeprefix("torch."), "float32")
+        odd = tensor[~torch.isfinite(tensor)]
+        if len(odd):
+            raise _misfit(name, float(odd[0]), "-3.4e38 … 3.4e38")
+
+
+def _size(tensor: Tensor | None) -> str:
+    """Return a shape as a sentence shows it: 64×128."""
+    return "–" if tensor is None else "×".join(map(str, tensor.shape)) or "1"

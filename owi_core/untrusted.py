@@ -5,9 +5,11 @@ Types are strict: True is not the number 1, "1" is not a number, and a field tha
 name is refused.
 """
 
+import json
 import math
 import re
 import unicodedata
+from collections import Counter
 from typing import Annotated, Any, TypeVar, overload
 
 import msgspec
@@ -90,11 +92,34 @@ def decoded(data: bytes | str, kind: Any) -> Any:
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as error:
+        if "out of range" in str(error):
+            place, found = _not_kept(data)
+            raise MisfitError(str(error), place, found) from error
         # Only now is the value wanted, so only a refused line is read a second time.
         raise _misfit(str(error), _any_json(data)) from error
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise MisfitError(f"not JSON: {error}", (), data) from error
+        place, found = _not_kept(data)
+        raise MisfitError(f"not JSON: {error}", place, found) from error
     except RecursionError as error:
+        raise MisfitError("nested too deep", (), MISSING) from error
+
+
+def refuse_repeats(data: bytes | str) -> None:
+    """Raise MisfitError for an object of well-formed JSON that names a field twice.
+
+    msgspec, like most readers, takes the last one; two readers may differ in that.
+    """
+
+    def pairs(found: list[tuple[str, Any]]) -> None:
+        for name, times in Counter(name for name, _ in found).items():
+            if times > 1:
+                raise MisfitError("repeated field", (name,), f"{times} ×")
+
+    try:
+        json.loads(data, object_pairs_hook=pairs)
+    except MisfitError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise MisfitError("nested too deep", (), MISSING) from error
 
 
@@ -115,6 +140,40 @@ def decimal_number(text: str) -> float | None:
         return None
     number = float(plain.replace(",", "."))
     return number if math.isfinite(number) else None
+
+
+class _NoNumber(str):
+    """What JSON has in place of a number and cannot be kept: NaN, 1e999, 5,000 digits."""
+
+    __slots__ = ()
+
+
+def _not_kept(data: bytes | str) -> tuple[Place, object]:
+    """Return the place and the text of what msgspec cannot keep: such a number, half a character.
+
+    No place and the whole text where the reason is another one.
+    """
+
+    def real(text: str) -> float | _NoNumber:
+        return float(text) if math.isfinite(float(text)) else _NoNumber(text)
+
+    def whole(text: str) -> int | _NoNumber:
+        return int(text) if len(text) < LONGEST_SHOWN else _NoNumber(text)
+
+    try:
+        value = json.loads(data, parse_constant=_NoNumber, parse_float=real, parse_int=whole)
+    except (ValueError, RecursionError):
+        return (), data
+    # Breadth first, so that nesting costs no recursion.
+    waiting: list[tuple[Place, Any]] = [((), value)]
+    for place, one in waiting:
+        if isinstance(one, str) and (isinstance(one, _NoNumber) or not re.match(WRITABLE, one)):
+            return place, one
+        if isinstance(one, dict):
+            waiting += [((*place, name), each) for name, each in one.items()]
+        elif isinstance(one, list):
+            waiting += [((*place, index), each) for index, each in enumerate(one)]
+    return (), data
 
 
 def _any_json(data: bytes | str) -> object:
