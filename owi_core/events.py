@@ -183,7 +183,7 @@ def from_json(line: str) -> Event:
     except MisfitError as error:
         raise RunError("event_unreadable", reason=error.where) from error
     except (ValueError, RecursionError) as error:
-        raise RunError("event_unreadable", reason=type(error).__name__) from error
+        raise RunError("event_unreadable", reason="not JSON") from error
 
 
 def _finite(value: Any) -> Any:

@@ -135,7 +135,7 @@ class Trainer:
         self.losses: list[float] = []
         self._optimizers = optimizers_of(model, config)
         self._order: tuple[int, Tensor] | None = None  # a pass, and its order of the samples
-        self._tokens_per_step = config.batch_size * data.ids.shape[1]
+        self._tokens_per_step: float = config.batch_size * data.ids.shape[1]
         if config.each_once:
             # The mean over a pass, whose last batch may be smaller.
             self._tokens_per_step = data.ids.numel() / self.steps_per_pass
@@ -211,7 +211,7 @@ class Trainer:
             # Last, so that a failure before leaves the count of steps as it was.
             self.step, self.seconds, self.losses = step, float(state["seconds"]), losses
         except _UNREADABLE as error:
-            raise RunError("state_unreadable", reason=type(error).__name__) from error
+            raise RunError("state_unreadable", reason=_STATE_JSON) from error
 
     def _load(self, tensors: dict[str, Tensor]) -> None:
         with torch.no_grad():

@@ -61,7 +61,7 @@ def read_job(line: str | bytes) -> Job:
         caps = Caps(**data.pop("caps", {}))
         job = Job(**data, caps=caps)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise RunError("job_unreadable", reason=type(error).__name__) from error
+        raise RunError("job_unreadable", reason="not JSON") from error
     for reason, wrong in _faults(job):
         if wrong:
             raise RunError("job_unreadable", reason=reason)
