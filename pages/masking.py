@@ -4,7 +4,6 @@ from typing import Any
 
 import streamlit as st
 
-from owi_core.errors import TextError
 from owi_core.experiments.masking import Result
 from owi_core.jobs.runs import Run
 from pages._labs.masking import fit, form, view
@@ -39,8 +38,8 @@ def main() -> None:
 
 
 def start(values: dict[str, Any], run: Run | None) -> None:
-    if not str(values.get("own_text", "-")).strip():
-        raise TextError("text_empty")
+    if "own_text" in values:
+        form.check_own_text(values["own_text"])
     session_jobs().start(NAME, values, replaces=run, private=form.is_private(values))
 
 

@@ -40,11 +40,12 @@ def main() -> None:
 def body(page: Frame) -> None:
     """All that a click on a word or a head draws anew."""
     with guarded(page.lang):
-        form.type_text(page)
-        sentence_box = st.container()
+        text_box, sentence_box = st.container(), st.container()
         left, right = st.columns([2, 3])
         with right:
             model = form.choose_model(page)
+        with text_box:
+            form.type_text(page, model)
         reading = form.read(model)
         with left:
             layer = form.choose_layer(page, reading)

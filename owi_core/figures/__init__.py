@@ -38,7 +38,7 @@ from owi_core.figures.matrix import pattern_matrix
 from owi_core.figures.numerals import signed
 from owi_core.figures.panels import reach_panels, thumbnails
 from owi_core.figures.path import attention_path, path_edges
-from owi_core.figures.rows import NamedRow, row_bars, row_difference
+from owi_core.figures.rows import NamedRow, is_same_everywhere, row_bars, row_difference
 from owi_core.figures.text import FigureText
 from owi_core.figures.theme import Palette, Theme, enlarged, palette, palette_dict
 
@@ -63,6 +63,7 @@ __all__ = [
     "grouped_bars",
     "influence_map",
     "influence_text",
+    "is_same_everywhere",
     "knockout_bars",
     "line_chart",
     "loss_curve",

@@ -37,6 +37,7 @@ from owi_core.figures.theme import (
 
 # A chart's width on a phone, where the gap between two panels is tightest.
 _PHONE_PX = 330
+_ROUNDING = 1e-6  # float32, of weights up to 1
 # Limits that a difference axis may take, so that small differences stay visible and comparable.
 # Few of them, not the exact maximum: two differences can then be compared at a glance.
 _LIMITS = (0.05, 0.1, 0.25, 0.5, 1.0)
@@ -108,9 +109,7 @@ def row_difference(
     """
     text = text or FigureText()
     pairs = aligned(a_labels, b_labels)
-    # A word of one sentence counts as weight 0 in the other; each row sums to 1, so the bars sum
-    # to 0.
-    values = np.array([_signed(a, b, pair) for pair in pairs])
+    values = _differences(a, b, pairs)
     # Equal limits on both sides: a longer bar is always a larger change, whichever its sign.
     limit = symmetric_limit(values)
     fills = [_side(value, theme) for value in values]
@@ -137,6 +136,14 @@ def row_difference(
         yaxis=line_axis(theme, [_pair_label(a_labels, b_labels, pair) for pair in pairs]),
     )
     return figure
+
+
+def is_same_everywhere(
+    a_labels: Sequence[str], b_labels: Sequence[str], a: np.ndarray, b: np.ndarray
+) -> bool:
+    """Return whether every word has the same weight in both rows: `row_difference` is empty."""
+    differences = _differences(a, b, aligned(a_labels, b_labels))
+    return float(np.abs(differences).max(initial=0.0)) <= _ROUNDING
 
 
 def symmetric_limit(values: np.ndarray) -> float:
@@ -253,6 +260,12 @@ def _panel_title(row: NamedRow, left: float, theme: Theme) -> dict[str, Any]:
 def _side(value: float, theme: Theme) -> str:
     """Return the colour of the sentence that looks more."""
     return palette(theme).a if value < 0 else palette(theme).b
+
+
+def _differences(a: np.ndarray, b: np.ndarray, pairs: Sequence[Pair]) -> np.ndarray:
+    # A word of one sentence counts as weight 0 in the other; each row sums to 1, so the bars sum
+    # to 0.
+    return np.array([_signed(a, b, pair) for pair in pairs])
 
 
 def _signed(a: np.ndarray, b: np.ndarray, pair: Pair) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from owi_core.checkpoints import shipped, shipped_names
+from owi_core.figures import is_same_everywhere
 from owi_core.gallery import ready_pair
 from owi_core.readings import Reading, read, row_gap
 from pages._ui.base.i18n import LANGUAGES, translator
@@ -171,3 +172,59 @@ def test_rows_whose_entropies_are_written_alike_are_not_told_apart() -> None:
     assert key == "finding.one_known_alike"
     for lang in LANGUAGES:
         assert translator(lang, "rows").markdown(key, **values)
+
+
+def test_two_unknown_words_are_not_said_to_be_the_same_word() -> None:
+    bundle = shipped("swap")
+    a, b = (read(bundle, f"小明把{word}放在桌子上，小红拿走了它") for word in ("榴莲", "山竹"))
+    assert (a.answer.word, b.answer.word) == ("榴莲", "山竹")
+    key, values = say.finding(a, b, 1, None)
+    assert key == "finding.identical_spare"
+    assert values["words"] == ["榴莲", "山竹"]
+    rows = (reading.record.row(reading.query, 1) for reading in (a, b))
+    assert not is_same_everywhere(a.labels, b.labels, *rows)
+
+
+@pytest.mark.parametrize("ends", [("太粗了", "太小了"), ("太大了", "太小了啊啊啊呀！")])
+def test_the_causal_reason_holds_for_sentences_of_unequal_length(ends: tuple[str, str]) -> None:
+    bundle = shipped("fit_causal")
+    a, b = (read(bundle, f"苹果放不进杯子，因为它{end}") for end in ends)
+    assert len(a.labels) != len(b.labels)
+    key, values = say.finding(a, b, 0, None)
+    assert key == "finding.identical_causal"
+    assert values["gap"] <= say.ROUNDING
+    rows = (reading.record.row(reading.query, 0) for reading in (a, b))
+    assert is_same_everywhere(a.labels, b.labels, *rows)
+    other = read(bundle, "桌子放不进杯子，因为它太小了")
+    assert not say.finding(a, other, 0, None)[0].startswith("finding.identical")
+
+
+def test_a_word_with_nothing_before_it_is_neither_focused_nor_spread() -> None:
+    reading = read(shipped("swap"), "它")
+    row = reading.record.row(0, 0)
+    assert say.shape_of(reading, row) == "alone"
+    assert say.gaze_line(reading, 0, None)[0] == "gaze.alone"
+    for lang in LANGUAGES:
+        sentence = translator(lang, "rows")("gaze.alone", layer=1, query="它", top_mass=1.0)
+        assert "0.00" not in sentence
+
+
+def test_without_a_pronoun_the_reader_is_asked_for_a_word() -> None:
+    bundle = shipped("swap")
+    a = read(bundle, "雨停了，孩子们收起帐篷。")
+    key, values = say.finding(a, read(bundle, "小明把杯子放在桌子上，小红拿走了它"), 1, None)
+    assert (key, values["query"]) == ("finding.no_pronoun", "帐篷")
+    asks = {"zh": "请点一个词", "en": "Click a word"}
+    for lang in LANGUAGES:
+        assert asks[lang] in translator(lang, "rows")(key, **values)
+    hidden = read(bundle, "手机掉了，它响了")
+    assert not say.finding(hidden, hidden, 1, None)[0].endswith("no_pronoun")
+
+
+@pytest.mark.parametrize("text", ["猫坐在垫子上，因为它很暖和", "小明喜欢苹果，也喜欢它的颜色"])
+def test_nothing_is_claimed_below_an_answer_that_is_not_believed(text: str) -> None:
+    reading = read(shipped("swap"), text)
+    assert not reading.answer.known
+    for layer in range(reading.record.n_layer):
+        keys = [key for key, _ in say.proof_lines(reading, layer)]
+        assert set(keys) <= {"proof.guess", "proof.control", "proof.none"}

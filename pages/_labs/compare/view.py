@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from owi_core.checkpoints import shipped_names
-from owi_core.figures import row_difference
+from owi_core.figures import is_same_everywhere, row_difference
 from owi_core.record_file import SavedRecord
 from pages._labs.compare.form import words_key
 from pages._ui.base.entries import listed_entries
@@ -67,7 +67,7 @@ def together(page: Frame, looked: Looked, place: Place) -> None:
     st.markdown(page.t.markdown(key, **named))
     st.subheader(rows("difference.title"), anchor=False)
     row_a, row_b = (each.record.row(each.query, *place) for each in (a, b))
-    if np.array_equal(row_a, row_b) and a.labels == b.labels:
+    if is_same_everywhere(a.labels, b.labels, row_a, row_b):
         st.markdown(rows("difference.none"))
         return
     st.caption(rows("difference.about"))

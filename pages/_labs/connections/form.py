@@ -10,12 +10,11 @@ from owi_core.experiments.connections.settings import MAX_WORDS, Params
 from pages._ui.base.i18n import LANGUAGES, translator
 from pages._ui.base.page import Frame
 from pages._ui.draw.forms import declared, kept_setting, setting_field
-from pages._ui.session.state import keep
+from pages._ui.draw.typed import sentence_field
 
 NUMBERS = ("kernel", "conv_layers", "seed")
 SIDES = ("a", "b")
 NARROW = 160
-LONGEST_TEXT = 400
 
 
 def choose_sentences(page: Frame) -> dict[str, str]:
@@ -27,12 +26,14 @@ def choose_sentences(page: Frame) -> dict[str, str]:
     for side, column in zip(SIDES, st.columns(2), strict=True):
         usual = page.t(f"usual.{side}")
         with column:
-            typed[side] = st.text_input(
+            typed[side] = sentence_field(
+                page,
                 page.t(f"sentence.{side}"),
-                max_chars=LONGEST_TEXT,
+                f"connections.{side}",
+                usual,
+                by_words=True,
                 placeholder=usual,
                 help=page.t("sentence.help", most=MAX_WORDS),
-                key=keep(f"connections.{side}", usual, high=LONGEST_TEXT),
             )
     chosen = {side: text.strip() or page.t(f"usual.{side}") for side, text in typed.items()}
     for text in chosen.values():

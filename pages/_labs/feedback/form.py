@@ -5,16 +5,18 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from owi_core.cleaning import clean
 from owi_core.config import SamplingConfig
 from owi_core.corpora import CHARACTER_TEXTS, character_text
-from owi_core.errors import TextError
 from owi_core.experiments.feedback import Params
+from owi_core.segmentation import check_text
 from pages._labs.feedback import models
 from pages._labs.feedback.models import Writer
 from pages._labs.feedback.tree import Drawing
 from pages._ui.base.page import Frame
 from pages._ui.draw.forms import declared, select, setting_field, slider
-from pages._ui.session.state import keep, kept_value
+from pages._ui.draw.typed import sentence_field
+from pages._ui.session.state import kept_value
 
 FORCE, TEMPERATURE, TOP_K, TOP_P = (
     "feedback.force", "feedback.temperature", "feedback.top_k", "feedback.top_p"
@@ -58,11 +60,8 @@ def choose(page: Frame, knobs: DeltaGenerator, below: DeltaGenerator) -> Chosen:
     with knobs, st.container(horizontal=True, vertical_alignment="bottom"):
         sampling = _sampling(page, writer)
     with below:
-        text = st.text_input(
-            page.t("prompt.label"),
-            max_chars=LONGEST_PROMPT,
-            key=keep(*_prompt_of(writer), high=LONGEST_PROMPT),
-        )
+        words = page.t("prompt.label")
+        text = sentence_field(page, words, *_prompt_of(writer), by_words=False)
         with st.expander(page.t("settings.more")), st.container(horizontal=True):
             seed, stop, layer, head = _more(page, writer)
     return Chosen(writer, _encoded(writer, text), sampling, seed, stop, layer, head)
@@ -160,6 +159,5 @@ def _prompt_of(writer: Writer) -> tuple[str, str]:
 
 
 def _encoded(writer: Writer, text: str) -> tuple[int, ...]:
-    if not text:
-        raise TextError("text_empty")
+    check_text(clean(text).text, LONGEST_PROMPT)
     return writer.tokenizer.encode(text).ids

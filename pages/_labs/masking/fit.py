@@ -7,11 +7,10 @@ from owi_core.experiments.faults.masks import Padded, padded, see_padded
 from owi_core.gallery import ready_pair
 from owi_core.readings import Reading
 from owi_core.spare_rows import encoded
-from pages._labs.masking.form import LONGEST_LINE
 from pages._ui.base.page import Frame
 from pages._ui.draw.components import WordRow, attention_matrix, sentence
+from pages._ui.draw.typed import sentence_field
 from pages._ui.session.reading import bundle_of, reading_of
-from pages._ui.session.state import keep
 
 MODELS = ("fit_causal", "fit_bidirectional")
 PADS = (0, 8, 32)
@@ -41,11 +40,7 @@ def pads(page: Frame) -> None:
     st.markdown(page.t("pads.about"))
     pair = ready_pair("fit_bidirectional")
     assert pair is not None
-    text = st.text_input(
-        page.t("pads.sentence"),
-        max_chars=LONGEST_LINE,
-        key=keep("masking.padded", pair.a, high=LONGEST_LINE),
-    )
+    text = sentence_field(page, page.t("pads.sentence"), "masking.padded", pair.a, by_words=True)
     reading = reading_of(MODELS[1], text, None)
     rows = [_padded(text, reading.query, n, masked) for n in PADS for masked in (True, False)]
     names = ("n", "masked", "word", "probability", "mass")

@@ -10,11 +10,11 @@ from owi_core.experiments.masking import Params
 from pages._ui.base import settings
 from pages._ui.base.page import Frame
 from pages._ui.draw.forms import choice_name, declared, segments, select, setting_field
+from pages._ui.draw.typed import check_text_to_learn, sentence_field, show_cleaning
 from pages._ui.session.state import keep
 
 OWN = "own"
 LONGEST_PASTE = 20_000
-LONGEST_LINE = 100
 NUMBERS = ("steps", "window", "batch_size", "lr", "n_layer", "d_model")
 
 
@@ -51,6 +51,11 @@ def choose(page: Frame) -> dict[str, Any]:
     return values
 
 
+def check_own_text(text: str) -> None:
+    """Raise TextError for a text of one's own that is blank or too long to be learned here."""
+    check_text_to_learn(text, min(LONGEST_PASTE, settings.current().longest_text))
+
+
 def is_private(values: Mapping[str, Any]) -> bool:
     """Whether the settings hold words that the user typed."""
     return holds_typed_text(Params, values)
@@ -62,19 +67,22 @@ def side_name(page: Frame, name: str) -> str:
 
 
 def _own_text(page: Frame) -> str:
-    return st.text_area(
+    text = st.text_area(
         page.t("own.label"),
         key=keep("masking.own", "", private=True),
         height=120,
-        max_chars=min(LONGEST_PASTE, settings.current().longest_text),
         placeholder=page.t("own.placeholder"),
     )
+    show_cleaning(page, text, by_words=False)
+    return text
 
 
 def _line(page: Frame, name: str) -> str:
-    return st.text_input(
+    return sentence_field(
+        page,
         page.t(f"setting.{name}"),
-        max_chars=LONGEST_LINE,
+        f"masking.{name}",
+        "",
+        by_words=False,
         placeholder=page.t(f"setting_help.{name}"),
-        key=keep(f"masking.{name}", "", high=LONGEST_LINE),
     )

@@ -14,7 +14,7 @@ from owi_core.figures import FigureText, loss_curve, pattern_matrix
 from owi_core.jobs.film import metric
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
-from pages._labs.masking.form import LONGEST_LINE, side_name
+from pages._labs.masking.form import side_name
 from pages._labs.masking.models import changes_of, seen_by
 from pages._ui.base.figure_text import figure_text
 from pages._ui.base.guard import guarded
@@ -23,7 +23,8 @@ from pages._ui.draw.charts import chart
 from pages._ui.draw.components import attention_matrix
 from pages._ui.draw.forms import segments
 from pages._ui.draw.run_panel import both_losses
-from pages._ui.session.state import held, keep, renew, set_kept
+from pages._ui.draw.typed import sentence_field
+from pages._ui.session.state import held, renew, set_kept
 
 FIGURE_WIDTH = 132
 MOST_REPEATED = 0.3
@@ -217,11 +218,13 @@ def _own_sentence(
     page: Frame, run: Run, labels: list[str], matrices: dict[str, Any]
 ) -> tuple[list[str], dict[str, Any]]:
     """Return labels and matrices of the sentence typed below the title, else those of the run."""
-    text = st.text_input(
+    text = sentence_field(
+        page,
         page.t("leak.sentence"),
-        max_chars=LONGEST_LINE,
+        "masking.probe",
+        "",
+        by_words=False,
         placeholder="".join(labels),
-        key=keep("masking.probe", "", high=LONGEST_LINE),
     )
     if not text.strip() or not run.has_model:
         return labels, matrices

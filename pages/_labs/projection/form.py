@@ -11,11 +11,11 @@ from owi_core.readings import Reading, clearest_layer
 from pages._ui.base.page import Frame
 from pages._ui.draw.events import clicked
 from pages._ui.draw.forms import segments, select, several
-from pages._ui.session.reading import chosen_word, model_by_text, model_names, reading_of
-from pages._ui.session.state import keep, kept_value, renew, set_kept
+from pages._ui.draw.typed import cuts_words, sentence_field
+from pages._ui.session.reading import bundle_of, chosen_word, model_by_text, model_names, reading_of
+from pages._ui.session.state import kept_value, renew, set_kept
 
 AUTO = "auto"
-LONGEST_TEXT = 400
 TEXT, MODEL, LAYER = "projection.text", "projection.model", "projection.layer"
 WORDS = "projection.words"
 _QUERY, _SETTLED = "projection.query", "projection.settled"
@@ -35,12 +35,14 @@ def choose_model(page: Frame) -> str:
     return automatic if chosen == AUTO else chosen
 
 
-def type_text(page: Frame) -> None:
-    """Draw the sentence's field."""
-    st.text_input(
+def type_text(page: Frame, model: str) -> None:
+    """Draw the sentence's field; model: which will read it."""
+    sentence_field(
+        page,
         page.t("text.label"),
-        key=keep(TEXT, READY_PAIRS[0].a, high=LONGEST_TEXT),
-        max_chars=LONGEST_TEXT,
+        TEXT,
+        READY_PAIRS[0].a,
+        by_words=cuts_words(bundle_of(model)),
         placeholder=page.t("text.placeholder"),
         label_visibility="collapsed",
     )
@@ -130,7 +132,7 @@ def _on_key(layer: int, n_head: int) -> str:
 
 
 def _text() -> str:
-    return kept_value(TEXT, READY_PAIRS[0].a, high=LONGEST_TEXT)
+    return kept_value(TEXT, READY_PAIRS[0].a)
 
 
 def _model_name(page: Frame, name: str, automatic: str) -> str:

@@ -12,6 +12,7 @@ from pages._ui.base.page import Frame
 from pages._ui.draw.events import clicked
 from pages._ui.draw.forms import select
 from pages._ui.draw.place import MEAN, SIDES, Name, choose_place
+from pages._ui.draw.typed import cuts_words, sentence_field
 from pages._ui.session.models import current_model
 from pages._ui.session.reading import OWN, bundle_of, chosen_word, model_by_text, model_names
 from pages._ui.session.state import forget, held, is_new, keep, kept_value, linked, renew, set_kept
@@ -21,7 +22,6 @@ PAIRS = (*(pair.name for pair in READY_PAIRS), TYPED)
 
 PAIR, MODEL, LAYER, HEAD = "rows.pair", "rows.model", "rows.layer", "rows.head"
 MATRIX, MAP_SIDE = "rows.matrix", "rows.map_side"
-LONGEST_SENTENCE = 5_000
 _SEEN_MODEL, _SETTLED = "rows.seen_model", "rows.settled"
 
 
@@ -122,14 +122,17 @@ def type_text(page: Frame, name: Name, model: str) -> Side:
 
     model: which will read it; a word that it does not see there cannot look.
     """
-    text = st.text_input(
+    text = sentence_field(
+        page,
         page.t(f"text.{name}"),
-        key=keep(text_key(name), "", high=LONGEST_SENTENCE),
+        text_key(name),
+        "",
+        by_words=cuts_words(bundle_of(model)),
         placeholder=page.t("text.placeholder"),
         label_visibility="collapsed",  # the letter stands beside it
         on_change=_mark_typed,
     )
-    return Side(name, str(text or ""), _query_of(name, model))
+    return Side(name, text, _query_of(name, model))
 
 
 def settle(pair: str, model: str, readings: list[Reading]) -> None:
@@ -161,7 +164,7 @@ def _begin() -> None:
     if linked(text_key("A")) or linked(text_key("B")):
         pair = ready_pair(name) or READY_PAIRS[0]
         for side, text in zip(SIDES, (pair.a, pair.b), strict=True):
-            keep(text_key(side), text, high=LONGEST_SENTENCE)
+            keep(text_key(side), text)
         _mark_typed()
     else:
         show_pair(name if name != TYPED else PAIRS[0])

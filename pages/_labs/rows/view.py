@@ -12,6 +12,7 @@ from owi_core.figures import (
     CutEdge,
     NamedRow,
     attention_path,
+    is_same_everywhere,
     knockout_bars,
     row_bars,
     row_difference,
@@ -86,7 +87,8 @@ def difference(page: Frame, readings: Readings, place: Place, inputs: Inputs) ->
     """Draw B − A word by word, with its sign."""
     st.subheader(page.t("difference.title"), anchor=False)
     a, b = (r.record.row(r.query, *place) for r in readings.values())
-    if np.array_equal(a, b):
+    labels_a, labels_b = (r.labels for r in readings.values())
+    if is_same_everywhere(labels_a, labels_b, a, b):
         st.markdown(page.t("difference.none"))
         return
     st.caption(page.t("difference.about"))
@@ -184,9 +186,10 @@ def _answer(page: Frame, name: Name, reading: Reading, place: Place) -> None:
         would = say.would_line(reading)
         if would is not None:
             st.caption(_told(page, would))
-        if reading.unknown:
-            unknown = [reading.labels[i] for i in dict.fromkeys(reading.unknown)]
-            st.caption(page.t.markdown("unknown_words", words=list(dict.fromkeys(unknown))))
+        for key in ("unknown_words", "unknown_marks"):
+            words = getattr(reading, key)
+            if words:
+                st.caption(page.t.markdown(key, words=words))
 
 
 def _matrix(page: Frame, name: Name, reading: Reading, place: Place) -> None:

@@ -27,6 +27,7 @@ from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.events import version
 from pages._ui.draw.forms import declared, scale, segments, select, setting_field
+from pages._ui.draw.typed import sentence_field
 from pages._ui.session.reading import bundle_of
 from pages._ui.session.state import keep
 
@@ -138,7 +139,8 @@ def _numbers(page: Frame) -> Board:
 
 def _sentence(page: Frame) -> Board:
     left, right = st.columns([3, 2])
-    text = left.text_input(page.t("text"), key=keep(TEXT, READY_PAIRS[0].a))
+    with left:
+        text = sentence_field(page, page.t("text"), TEXT, READY_PAIRS[0].a, by_words=True)
     models = [name for name in WORD_MODELS if name in shipped_names()]
     with right:
         model = select(

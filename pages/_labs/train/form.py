@@ -7,13 +7,13 @@ from typing import Any, Literal
 import streamlit as st
 
 from owi_core.corpora import FAMILIES, read_text_file
-from owi_core.errors import TextError
 from owi_core.experiments import EXPERIMENTS
 from owi_core.experiments._kit.params import Parameter, holds_typed_text
 from owi_core.experiments.pronoun import LOOK_AHEAD
 from pages._ui.base import settings
 from pages._ui.base.page import Frame
 from pages._ui.draw.forms import declared, segments, setting_field
+from pages._ui.draw.typed import check_text_to_learn, show_cleaning
 from pages._ui.session.state import keep
 
 OWN = "own"
@@ -64,6 +64,7 @@ def choose_text(page: Frame) -> str:
         height=140,
         placeholder=page.t("own.placeholder"),
     )
+    show_cleaning(page, pasted, by_words=False)
     file = st.file_uploader(page.t("own.file"), type=["txt"], max_upload_size=1, key="train.file")
     return read_text_file(file.getvalue()) if file is not None else pasted
 
@@ -96,11 +97,7 @@ def choose_settings(page: Frame, corpus: str) -> dict[str, Any]:
 
 def check_text(text: str) -> None:
     """Raise TextError for a text of one's own that is blank or too long to be pasted."""
-    if not text.strip():
-        raise TextError("text_empty")
-    limit = settings.current().longest_text
-    if len(text) > limit:
-        raise TextError("text_too_long", limit=limit, length=len(text), excess=len(text) - limit)
+    check_text_to_learn(text, settings.current().longest_text)
 
 
 def choice_of(corpus: str, settings: Mapping[str, Any], text: str) -> Choice:

@@ -18,13 +18,13 @@ from pages._ui.draw.charts import chart
 from pages._ui.draw.code import show_code
 from pages._ui.draw.decimals import decimal, read_typed
 from pages._ui.draw.forms import NARROW, select, whole
+from pages._ui.draw.typed import sentence_field
 from pages._ui.session.state import keep, kept_value, set_kept
 
 OWN = "own"
 MOST_EDITS = 100
 WORD, DIMENSION, VALUE = "tying.word", "tying.dimension", "tying.value"
 SENTENCE = "tying.sentence"
-LONGEST_SENTENCE = 100
 NOTHING = 1e-6  # a logit that moves less has not moved
 ROUNDING = 1e-4  # relative: a logit is a sum of d_model products in float32
 
@@ -123,11 +123,8 @@ def _pick(page: Frame, source: str) -> tuple[str, Cell]:
             usual=first.value,
             width=NARROW,
         )
-    text = st.text_input(
-        page.t("touch.sentence"),
-        max_chars=LONGEST_SENTENCE,
-        key=keep(SENTENCE, first_sentence(), high=LONGEST_SENTENCE),
-    )
+    words = page.t("touch.sentence")
+    text = sentence_field(page, words, SENTENCE, first_sentence(), by_words=True)
     return text, Cell(word_id, dimension)
 
 

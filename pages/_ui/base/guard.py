@@ -17,13 +17,17 @@ _log = logging.getLogger(__name__)
 def guarded(lang: str) -> Iterator[None]:
     """Turn a failure inside the block into a message; what was typed stays as it is.
 
-    An OwiError is shown as rule, value, remedy. Anything else is logged under a short number
+    An OwiError is shown as rule, value, remedy; an empty field is no mistake, so what is missing
+    is a hint. Anything else is logged under a short number
     and the reader is told that number, never a traceback.
     """
     try:
         yield
     except OwiError as error:
-        st.error(error_text(lang, error), icon="✋")
+        if error.code == "text_empty":
+            st.info(error_text(lang, error), icon="✏️")
+        else:
+            st.error(error_text(lang, error), icon="✋")
     except Exception:
         number = uuid.uuid4().hex[:6]
         _log.exception("unexpected failure %s", number)

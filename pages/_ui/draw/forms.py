@@ -10,10 +10,13 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from owi_core.cleaning import clean
 from owi_core.experiments._kit.params import Parameter, parameters
+from owi_core.segmentation import check_text
 from pages._ui.base.escape import markdown_plain
 from pages._ui.base.page import Frame
 from pages._ui.draw.decimals import decimal
+from pages._ui.draw.typed import sentence_field
 from pages._ui.session.state import keep, kept_value
 
 T = TypeVar("T")
@@ -61,8 +64,10 @@ def setting_field(
             **about,
         )
     if parameter.kind is str:
-        kept = keep(key, usual, high=LONGEST_LINE)
-        return st.text_input(label, max_chars=LONGEST_LINE, key=kept, **about)
+        text = sentence_field(page, label, key, usual, by_words=False, **about)
+        if text.strip():  # an empty one means: the usual
+            check_text(clean(text).text, LONGEST_LINE)
+        return text
     assert parameter.low is not None, name
     assert parameter.high is not None, name
     low, high = parameter.low, parameter.high if high is None else high

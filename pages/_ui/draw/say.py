@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from owi_core.corpora import PRONOUNS
 from owi_core.figures import signed
 from owi_core.probes.knockout import Edge
 from owi_core.probes.rows import entropy_nats
-from owi_core.readings import IDLE_NATS, Cut, Reading, row_gap
+from owi_core.readings import IDLE_NATS, Cut, Reading, row_gap, same_words
 from owi_core.record_file import SavedRecord
+from owi_core.segmentation import usual_form
 
 Line = tuple[str, dict[str, Any]]
 Looked = Reading | SavedRecord  # what has a record, and a word that looks
@@ -22,6 +22,7 @@ Looked = Reading | SavedRecord  # what has a record, and a word that looks
 SHARP, FLAT = 0.3, 0.8  # shares of the greatest possible entropy
 DIRECT_MASS = 0.5
 ALIKE_NATS = 0.01  # two entropies this close are written alike, or nearly
+ROUNDING = 1e-6  # float32, of weights up to 1
 LEAST_PATH = 0.05  # the product of two weights
 
 
@@ -54,6 +55,8 @@ def gaze_line(reading: Reading, layer: int, head: int | None) -> Line:
         "mass": mass,
         **spread(reading, row),
     }
+    if values["keys"] == 1:
+        return "gaze.alone", values
     if not reading.answer.known or place is None:
         return "gaze.most", values
     return ("gaze.direct" if mass >= DIRECT_MASS else "gaze.elsewhere"), values
@@ -66,9 +69,11 @@ def spread(reading: Looked, row: NDArray[np.float32]) -> dict[str, float]:
 
 
 def shape_of(reading: Looked, row: NDArray[np.float32]) -> str:
-    """Whether a row is "sharp", "between" or "flat", by its entropy."""
+    """Whether a row is "sharp", "between" or "flat", by its entropy; "alone" with one key only."""
     measured = spread(reading, row)
-    share = measured["entropy"] / measured["flat"] if measured["flat"] else 0.0
+    if measured["keys"] == 1:
+        return "alone"
+    share = measured["entropy"] / measured["flat"]
     if share >= FLAT:
         return "flat"
     return "sharp" if share <= SHARP else "between"
@@ -79,11 +84,13 @@ def proof_lines(reading: Reading, layer: int) -> list[Line]:
     cut = reading.cut(reading.strongest(layer))
     if cut is None:
         return [("proof.none", {"query": reading.labels[reading.query]})]
-    lines = [(f"proof.{cut.effect}", _cut_values(reading, cut))]
+    # Below an answer that is not believed comes the number alone: no claim of what it rests on.
+    believed = reading.answer.known
+    lines = [(f"proof.{cut.effect if believed else 'guess'}", _cut_values(reading, cut))]
     control = reading.cut(reading.control(cut.edge))
     if control is not None:
         lines.append(("proof.control", _cut_values(reading, control)))
-    dearest = most_important_cut(reading)
+    dearest = most_important_cut(reading) if believed else None
     if dearest is not None and dearest.change_nats < min(cut.change_nats, 0) - IDLE_NATS:
         lines.append(("proof.dearest", _cut_values(reading, dearest)))
     return lines
@@ -142,13 +149,14 @@ def finding(a: Reading, b: Reading, layer: int, head: int | None) -> Line:
     gap = row_gap(a, b)
     if is_untrained(a):
         return _of_untrained(a, b, layer, head), values
-    if gap is not None and gap == 0.0 and a.labels != b.labels:
-        cause = "causal" if _sees_no_later(a) else "other"
-        return f"finding.identical_{cause}", values | {"gap": gap}
+    cause = _cause_of_sameness(a, b, gap)
+    if cause is not None:
+        words = _different_words(a, b)
+        return f"finding.identical_{cause}", values | {"gap": gap, "words": words}
     if a.answer.known and b.answer.known:
         return _both_known(a, b), values
     for side, reading in (("A", a), ("B", b)):
-        if not set(PRONOUNS) & set(reading.labels):
+        if not reading.has_pronoun:
             query = reading.labels[reading.query]
             return "finding.no_pronoun", values | {"side": side, "query": query}
     known = "one" if a.answer.known or b.answer.known else "none"
@@ -189,8 +197,27 @@ def _wider(entropy_a: float, entropy_b: float) -> str:
     return "b_wider" if entropy_b > entropy_a else "a_wider"
 
 
-def _sees_no_later(reading: Reading) -> bool:
-    return not reading.record.mask[reading.query, reading.query + 1 :].any()
+def _cause_of_sameness(a: Reading, b: Reading, gap: float | None) -> str | None:
+    """Return why two sentences have the same row: "causal", "spare", "other"; None if they differ.
+
+    gap: as `row_gap` has it.
+    """
+    if gap is None or a.labels == b.labels:
+        return None
+    if same_words(a, b) and a.sees_no_later and b.sees_no_later:
+        # Sums over sentences of unequal length are rounded in another order.
+        return "causal" if gap <= ROUNDING else None
+    if gap > 0:
+        return None
+    # Different words with the same ids: each sentence gives its unknown words the same rows.
+    return "spare" if _different_words(a, b) else "other"
+
+
+def _different_words(a: Reading, b: Reading) -> list[str]:
+    """Return the words of both sentences that differ and yet have the same id, in order."""
+    pairs = zip(a.labels, b.labels, a.encoding.ids, b.encoding.ids, strict=False)
+    differ = [(x, y) for x, y, i, j in pairs if i == j and usual_form(x) != usual_form(y)]
+    return list(dict.fromkeys(word for pair in differ for word in pair))
 
 
 def _answer_values(reading: Reading) -> dict[str, Any]:
