@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tomllib
+import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -44,7 +45,16 @@ def sentence(error: OwiError) -> str:
     except (OSError, KeyError, ValueError, TypeError):
         line = str(error)
     # Catalog sentences are wrapped over lines; an error message is one line.
-    return " ".join(line.split())
+    return _escaped(" ".join(line.split()))
+
+
+def _escaped(text: str) -> str:
+    """Write control characters as escapes: what was typed must not steer the terminal."""
+    return "".join(_escape(c) if unicodedata.category(c) == "Cc" else c for c in text)
+
+
+def _escape(character: str) -> str:
+    return f"\\u{ord(character):04x}"  # as JSON has it
 
 
 def _write_any_text() -> None:
@@ -233,7 +243,8 @@ def _assignments(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def _print(values: dict[str, Any]) -> None:
-    print(json.dumps(values, ensure_ascii=False, allow_nan=False))
+    # JSON escapes control characters up to U+001F only; a terminal obeys U+009B as well.
+    print(_escaped(json.dumps(values, ensure_ascii=False, allow_nan=False)))
 
 
 if __name__ == "__main__":

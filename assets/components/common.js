@@ -140,7 +140,17 @@ function fontOf(root, pixels, weight = 400) {
 
 /** Return a label as it can be seen: spaces and line ends have signs, nothing is empty. */
 function visible(label) {
-  return label.replace(/\n/g, "↵").replace(/\t/g, "⇥").replace(/ /g, "␣") || "∅";
+  if (/^\p{Cf}+$/u.test(label)) {
+    return [...label].map((c) => `U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`).join(" ");
+  }
+  const lines = label.replace(/\r\n|[\n\v\f\r\u0085\u2028\u2029]/g, "↵");
+  const blanks = lines.replace(/\t/g, "⇥").replace(/\u3000/g, "␣␣").replace(/[ \u00a0]/g, "␣");
+  return blanks.replace(/[\0-\x1f]/g, pictured).replace(/\x7f/g, "␡").replace(/[\x80-\x9f]/g, "␦") || "∅";
+}
+
+/** Return Unicode's picture of a control character. */
+function pictured(control) {
+  return String.fromCharCode(0x2400 + control.charCodeAt(0));
 }
 
 /** Return a label cut to what fits `width`, with an ellipsis; the whole stands in the readout. */
@@ -184,20 +194,31 @@ function wordRow(row, { labels, weights, allowed, query, unknown, text }, make) 
   while (row.children.length < labels.length) row.append(wordColumn(make));
   row.classList.toggle("bare", !weights);
   row.translate = false; // words of a sentence are data, not text of the page
+  const places = placesOf(labels);
   const strongest = weights ? weights.indexOf(Math.max(...weights)) : -1;
   labels.forEach((label, index) => {
-    const [track, word, number] = row.children[index].children;
+    const [track, word, number, place] = row.children[index].children;
     const shut = Boolean(allowed && !allowed[index]);
     const weight = weights ? weights[index] : 0;
     track.firstChild.style.height = `${100 * Math.min(Math.max(weight, 0), 1)}%`;
     track.classList.toggle("shut", shut);
     row.children[index].classList.toggle("strongest", index === strongest && weight >= 0.005);
     word.textContent = visible(label);
+    place.textContent = places[index];
     word.classList.toggle("query", index === query);
     word.classList.toggle("unknown", unknown.includes(index));
     number.textContent = weights ? (shut && weight === 0 ? "·" : weight.toFixed(2)) : "";
-    describe(word, { label: visible(label), weight, shut, weights, index, query, unknown, text });
+    describe(word, { label: visible(label), place: places[index], weight, shut, weights, index, query, unknown, text });
   });
+}
+
+/** Return a number for each word that comes more than once, as text; empty for others and marks. */
+function placesOf(labels) {
+  const seen = new Map();
+  const counts = labels.map((label) => seen.set(label, (seen.get(label) || 0) + 1).get(label));
+  return labels.map((label, i) =>
+    seen.get(label) > 1 && /[\p{L}\p{N}\p{S}]/u.test(label) ? String(counts[i]) : "",
+  );
 }
 
 function wordColumn(make) {
@@ -206,11 +227,12 @@ function wordColumn(make) {
   const word = element(make, "word", column);
   if (make === "button") word.type = "button";
   element("span", "number", column);
+  element("span", "place", column).setAttribute("aria-hidden", "true"); // the word's name has it
   return column;
 }
 
-function describe(word, { label, weight, shut, weights, index, query, unknown, text }) {
-  const parts = [label];
+function describe(word, { label, place, weight, shut, weights, index, query, unknown, text }) {
+  const parts = [place ? `${label} (${place})` : label];
   if (weights) parts.push(shut ? text.forbidden : weight.toFixed(3));
   if (index === query) parts.push(text.query_word);
   if (unknown.includes(index)) parts.push(text.unknown_word);

@@ -9,7 +9,14 @@ from owi_core.corpora.grammar import (
     possible_antecedents,
 )
 from owi_core.corpora.pronoun import PronounCorpus, Sample, pronoun_corpus
-from owi_core.corpora.texts import CHARACTER_TEXTS, MAX_FILE_BYTES, character_text, read_text_file
+from owi_core.corpora.texts import (
+    CHARACTER_TEXTS,
+    MAX_FILE_BYTES,
+    Decoding,
+    character_text,
+    decodings,
+    read_text_file,
+)
 from owi_core.corpora.words import word_list
 
 __all__ = [
@@ -18,10 +25,12 @@ __all__ = [
     "LANGUAGE_OF",
     "MAX_FILE_BYTES",
     "PRONOUNS",
+    "Decoding",
     "Match",
     "PronounCorpus",
     "Sample",
     "character_text",
+    "decodings",
     "parse",
     "possible_antecedents",
     "pronoun_corpus",

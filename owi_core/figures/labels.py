@@ -8,8 +8,14 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-# A token that is only blank would be invisible, so it is drawn by its customary sign.
-_BLANKS = {" ": "␣", "\u3000": "␣", "\xa0": "␣", "\n": "↵", "\r": "↵", "\r\n": "↵", "\t": "⇥"}
+# Drawn by their customary signs where they would be invisible. A full-width blank is two wide.
+_BLANKS = {" ": "␣", "\xa0": "␣", "\u3000": "␣␣", "\n": "↵", "\r": "↵", "\t": "⇥"}
+_BLANKS |= dict.fromkeys("\v\f\x85\u2028\u2029", "↵")
+# Control characters make an SVG that cannot be opened. Unicode has a picture of each.
+_PICTURES = {c: chr(0x2400 + c) for c in range(0x20)} | {0x7F: "␡"}
+_PICTURES |= dict.fromkeys([*range(0x80, 0xA0), 0xFFFE, 0xFFFF], "␦")
+_SIGNS = _PICTURES | {ord(c): sign for c, sign in _BLANKS.items()}
+_SIGNS_INSIDE = {c: sign for c, sign in _SIGNS.items() if chr(c) not in " \xa0\u3000"}
 # % as well: a hover box would take %{…} in a word for a place to fill in.
 _MARKUP = str.maketrans({c: f"&#{ord(c)};" for c in "&<>$%"})
 _ISOLATE, _ISOLATE_END = "\u2068", "\u2069"
@@ -26,8 +32,25 @@ _MOST_COLUMNS = 24
 
 
 def as_typed(label: str) -> str:
-    """Return the Plotly text that shows `label` as typed; a blank token shows as its sign."""
-    return isolated(_BLANKS.get(label, label).translate(_MARKUP))
+    """Return the Plotly text that shows `label` as typed; what is invisible shows as its sign."""
+    return isolated(_drawn(label).translate(_MARKUP))
+
+
+def visible(text: str) -> str:
+    """Return a text in which every blank and every control character is drawn by its sign.
+
+    A label of nothing but characters without a shape is drawn by their numbers: U+200B.
+    """
+    if text and all(unicodedata.category(character) == "Cf" for character in text):
+        return " ".join(f"U+{ord(character):04X}" for character in text)
+    return text.replace("\r\n", "\n").translate(_SIGNS)
+
+
+def _drawn(label: str) -> str:
+    """Return a label as `visible` does, but with the blanks inside it as they are."""
+    if label.isspace() or all(unicodedata.category(c) == "Cf" for c in label):
+        return visible(label)
+    return label.replace("\r\n", "\n").translate(_SIGNS_INSIDE)
 
 
 def isolated(text: str) -> str:

@@ -54,6 +54,12 @@ def csv_bytes(table: pd.DataFrame) -> bytes:
     return text.getvalue().encode("utf-8-sig")
 
 
+def reading_line(name: str) -> str:
+    """Return the line of Python that reads such a file back: its words and its numbers."""
+    # By default pandas takes a token that is called NA, null or None for a missing number.
+    return f'pandas.read_csv({name!r}, keep_default_na=False, na_values=[""])'
+
+
 _ORDER = ("series", "x", "x text", "y", "y text", "value", "mark")
 
 

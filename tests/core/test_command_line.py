@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from owi_core import checkpoints
-from owi_core.__main__ import main, sentence
+from owi_core.__main__ import EXIT_USER, main, sentence
 from owi_core.assets import ASSETS
 from owi_core.checkpoints import load, save, to_bytes
 from owi_core.errors import SettingError, TextError
@@ -343,3 +344,12 @@ def test_a_reader_that_has_gone_is_no_mistake() -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == 0
+
+
+def test_what_was_typed_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["attend", "--text", "它", "--query", "\x1b[31mx\x9b"]) == EXIT_USER
+    assert "\\u001b[31mx\\u009b" in capsys.readouterr().err
+    assert main(["generate", "--prompt", "\x9b小", "--max-new-tokens", "1"]) == 0
+    out = capsys.readouterr().out
+    assert not [c for c in out.strip() if unicodedata.category(c) == "Cc"]
+    assert json.loads(out)["prompt"] == "\x9b小"

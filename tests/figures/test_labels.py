@@ -2,9 +2,11 @@
 
 import html
 import re
+import unicodedata
+from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from owi_core.figures.labels import (
@@ -16,6 +18,7 @@ from owi_core.figures.labels import (
     isolated,
     numbered,
     tick,
+    visible,
     width_units,
     word_axis,
 )
@@ -38,10 +41,35 @@ def without_isolates(text: str) -> str:
 
 @given(ANYTHING)
 def test_any_label_is_shown_as_typed(label: str) -> None:
-    if label.isspace():
+    if not visible_in(label):
         return  # drawn by signs, below
-    # html.unescape, unlike the chart, replaces NUL and some control characters: never escaped.
-    assert shown(as_typed(label)) == without_isolates(label)
+    signs = {c: chr(0x2400 + c) for c in range(0x20)} | {0x7F: "␡"}
+    signs |= dict.fromkeys([*range(0x80, 0xA0), 0xFFFE, 0xFFFF], "␦") | {0x09: "⇥"}
+    signs |= dict.fromkeys([0x0A, 0x0B, 0x0C, 0x0D, 0x85, 0x2028, 0x2029], "↵")
+    assert shown(as_typed(label)) == without_isolates(label.replace("\r\n", "\n")).translate(signs)
+
+
+def visible_in(label: str) -> bool:
+    return any(not c.isspace() and unicodedata.category(c) != "Cf" for c in label)
+
+
+@given(ANYTHING)
+@example("\x07")
+@example("\u202e")
+@example("\ufffe")
+def test_every_label_can_be_seen_and_written_into_an_svg(label: str) -> None:
+    drawn = as_typed(label)
+    assert visible_in(html.unescape(drawn))
+    ElementTree.fromstring(f"<text>{drawn}</text>")
+    assert not re.search(r"[\s\x00-\x1f\x7f-\x9f]", visible(label))
+
+
+@pytest.mark.parametrize(
+    ("label", "sign"),
+    [(" ", "␣"), ("\u3000", "␣␣"), ("\t", "⇥"), ("\r\n", "↵"), ("\x07", "␇"), ("\u200b", "U+200B")],
+)
+def test_what_cannot_be_seen_is_drawn_by_a_sign(label: str, sign: str) -> None:
+    assert as_typed(label) == visible(label) == sign
 
 
 @given(st.text(alphabet="a它אب\u061c\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"))
@@ -65,7 +93,9 @@ def test_markup_is_text(label: str) -> None:
     assert shown(tick(label)) == label
 
 
-@pytest.mark.parametrize(("blank", "sign"), [(" ", "␣"), ("\n", "↵"), ("\t", "⇥"), ("\u3000", "␣")])
+@pytest.mark.parametrize(
+    ("blank", "sign"), [(" ", "␣"), ("\n", "↵"), ("\t", "⇥"), ("\u3000", "␣␣")]
+)
 def test_a_blank_token_is_shown_by_a_sign(blank: str, sign: str) -> None:
     assert as_typed(blank) == sign
     assert column_axis([blank], 16)["ticktext"] == [sign]

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -44,7 +45,7 @@ from owi_core.figures import (
 )
 from owi_core.figures.alt import figure_heard
 from owi_core.figures.page import figure_page
-from owi_core.figures.table import csv_bytes, figure_table
+from owi_core.figures.table import csv_bytes, figure_table, reading_line
 from tests.figures.conftest import SENTENCE, Pattern
 
 T = len(SENTENCE)
@@ -297,6 +298,36 @@ def test_words_of_any_kind_make_a_file_that_reads_back_and_runs_no_formula(
     notes = [str(note) for note in table["note 1"]]
     assert all(note.endswith(f"({i + 1})") for i, note in enumerate(notes))
     assert not any(note.startswith(("=", "+", "-", "@")) for note in notes)
+
+
+def test_our_line_reads_tokens_called_na_null_and_none_and_the_exact_numbers(
+    tmp_path: Path,
+) -> None:
+    words = ["NA", "null", "None", "nan", "", "它", "N/A"]
+    table = pd.DataFrame({"word": words, "weight": [1 / 3, np.nan, 1e-300, 0.1 + 0.2, 1, 0, 2]})
+    (tmp_path / "owi.csv").write_bytes(csv_bytes(table))
+    line = reading_line(str(tmp_path / "owi.csv"))
+    back = eval(line, {"pandas": pd})
+    assert [word if isinstance(word, str) else "" for word in back["word"]] == words
+    np.testing.assert_array_equal(back["weight"], table["weight"])
+
+
+@pytest.mark.parametrize("leak", [0.0, 0.25])
+@pytest.mark.parametrize("query", [0, 3, T - 1])
+def test_every_exported_weight_is_the_records_and_a_forbidden_word_has_none(
+    query: int, leak: float
+) -> None:
+    weights = CAUSAL[query].copy()
+    weights[-1] += leak if query < T - 1 else 0
+    row = NamedRow("它", SENTENCE, weights, "A", query, MASK[query])
+    table = read_back(row_bars([row]))
+    places, read = column(table, "y"), column(table, "x")
+    assert list(places) == list(range(T))
+    for place, weight in enumerate(weights):
+        if MASK[query, place] or weight:
+            assert read[place] == weight
+        else:
+            assert np.isnan(read[place])
 
 
 def test_file_opens_in_a_spreadsheet_with_its_chinese_intact() -> None:

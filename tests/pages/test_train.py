@@ -344,3 +344,22 @@ def test_verdict_is_told_by_its_code_and_values(
     app = end(Finished("x", {}, {}, {"code": verdict, "passed": passed, "values": values}))
     assert len(app.success if passed else app.warning) == 1
     assert not app.exception
+
+
+def test_a_file_in_another_encoding_is_asked_for_it_and_its_first_line_is_shown() -> None:
+    text = "철수가 사과를 책상 위에 놓았다.\n영희가 그것을 가져갔다."
+    data = text.encode("euc_kr")
+    app = at_corpus(OWN)
+    app.file_uploader[0].set_value(("mine.txt", data, "text/plain")).run()
+    (asked,) = [box for box in app.selectbox if "encoding" in str(box.key)]
+    assert asked.value == "euc_kr"
+    assert {"euc_kr", "gb18030"} <= {name for name in str(asked.key).split(".")}
+    assert any("EUC" in option and "철수가" in option for option in asked.options)
+    assert any("GB18030" in option and "철수가" not in option for option in asked.options)
+    assert not app.exception
+
+
+def test_a_file_in_utf8_is_asked_nothing() -> None:
+    app = at_corpus(OWN)
+    app.file_uploader[0].set_value(("mine.txt", TEXT.encode(), "text/plain")).run()
+    assert not [box for box in app.selectbox if "encoding" in str(box.key)]

@@ -9,6 +9,7 @@ from owi_core.cleaning import clean
 from owi_core.config import SamplingConfig
 from owi_core.corpora import CHARACTER_TEXTS, character_text
 from owi_core.experiments.feedback import Params
+from owi_core.figures.labels import visible
 from owi_core.segmentation import check_text
 from pages._labs.feedback import models
 from pages._labs.feedback.models import Writer
@@ -145,8 +146,8 @@ def _more(page: Frame, writer: Writer) -> tuple[int, int | None, int, int | None
 
 
 def shown(label: str) -> str:
-    """Return a character as one can see it: an end of line has a sign."""
-    return label.replace("\n", "↵").replace("\t", "⇥").replace(" ", "␣")
+    """Return a text whose every character can be seen: an end of line has a sign."""
+    return visible(label)
 
 
 def _prompt_of(writer: Writer) -> tuple[str, str]:

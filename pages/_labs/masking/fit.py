@@ -42,6 +42,8 @@ def pads(page: Frame) -> None:
     assert pair is not None
     text = sentence_field(page, page.t("pads.sentence"), "masking.padded", pair.a, by_words=True)
     reading = reading_of(MODELS[1], text, None)
+    looks = "pads.query" if reading.has_pronoun else "pads.no_pronoun"
+    st.caption(page.t.markdown(looks, query=reading.labels[reading.query]))
     rows = [_padded(text, reading.query, n, masked) for n in PADS for masked in (True, False)]
     names = ("n", "masked", "word", "probability", "mass")
     table = pd.DataFrame(

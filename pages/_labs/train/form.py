@@ -6,10 +6,11 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from owi_core.corpora import FAMILIES, read_text_file
+from owi_core.corpora import FAMILIES, Decoding, decodings
 from owi_core.experiments import EXPERIMENTS
 from owi_core.experiments._kit.params import Parameter, holds_typed_text
 from owi_core.experiments.pronoun import LOOK_AHEAD
+from owi_core.figures.labels import visible
 from pages._ui.base import settings
 from pages._ui.base.page import Frame
 from pages._ui.draw.forms import declared, segments, setting_field
@@ -17,6 +18,7 @@ from pages._ui.draw.typed import check_text_to_learn, show_cleaning
 from pages._ui.session.state import keep
 
 OWN = "own"
+MOST_SHOWN = 24  # characters of a first line, as a phone has room for
 TEXTS = ("zh", "en")
 CORPORA = (*FAMILIES, *TEXTS, OWN)
 NARROW = 165
@@ -66,7 +68,30 @@ def choose_text(page: Frame) -> str:
     )
     show_cleaning(page, pasted, by_words=False)
     file = st.file_uploader(page.t("own.file"), type=["txt"], max_upload_size=1, key="train.file")
-    return read_text_file(file.getvalue()) if file is not None else pasted
+    return pasted if file is None else _text_of(page, file.getvalue())
+
+
+def _text_of(page: Frame, data: bytes) -> str:
+    """Return the text of a file; ask for its encoding where it is not UTF-8."""
+    found = {each.encoding: each for each in decodings(data)}
+    chosen = next(iter(found))
+    if chosen != "utf-8":
+        chosen = st.selectbox(
+            page.t("own.encoding"),
+            list(found),
+            format_func=lambda name: _encoding_name(page, found[name]),
+            key=f"owi.train.encoding.{'.'.join(found)}",
+        )
+    text = found[chosen].text
+    show_cleaning(page, text, by_words=False)
+    return text
+
+
+def _encoding_name(page: Frame, decoding: Decoding) -> str:
+    """Return an encoding with the first line that it gives, by which one recognises the text."""
+    line = visible(decoding.first_line[:MOST_SHOWN])
+    name = decoding.encoding.upper().replace("_", "-")
+    return page.t.markdown("own.reads", encoding=name, line=line)
 
 
 def choose_settings(page: Frame, corpus: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from owi_core.figures import Figure
 from owi_core.figures.alt import figure_heard
 from owi_core.figures.numerals import significant
 from owi_core.figures.page import figure_page
-from owi_core.figures.table import csv_bytes, figure_table
+from owi_core.figures.table import csv_bytes, figure_table, reading_line
 from owi_core.figures.theme import enlarged, palette
 from pages._ui.base import page_contents, teaching
 from pages._ui.base.i18n import translator
@@ -129,6 +129,8 @@ def _files(page: Frame, figure: Figure, table: Table, key: str) -> None:
     t, name = translator(page.lang, "common"), _file_name(key)
     rows = table or partial(figure_table, figure)
     _download(t("export.csv"), lambda: csv_bytes(rows()), f"{name}.csv", "text/csv")
+    st.caption(t("export.read_back"))
+    st.code(reading_line(f"{name}.csv"), language=None, wrap_lines=True)
     made = partial(_page_of, page, figure, key, page_contents.current())
     _download(t("export.html"), made, f"{name}.html", "text/html")
 
