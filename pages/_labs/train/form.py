@@ -13,9 +13,9 @@ from owi_core.experiments.pronoun import LOOK_AHEAD
 from owi_core.figures.labels import visible
 from pages._ui.base import settings
 from pages._ui.base.page import Frame
-from pages._ui.draw.forms import declared, segments, setting_field
+from pages._ui.draw.forms import declared, segments, select, setting_field
 from pages._ui.draw.typed import check_text_to_learn, show_cleaning
-from pages._ui.session.state import keep
+from pages._ui.session.state import keep, renew
 
 OWN = "own"
 MOST_SHOWN = 24  # characters of a first line, as a phone has room for
@@ -76,11 +76,14 @@ def _text_of(page: Frame, data: bytes) -> str:
     found = {each.encoding: each for each in decodings(data)}
     chosen = next(iter(found))
     if chosen != "utf-8":
-        chosen = st.selectbox(
+        renew("train.encoding_of", hash(data), "train.encoding")  # another file, another guess
+        chosen = select(
             page.t("own.encoding"),
             list(found),
-            format_func=lambda name: _encoding_name(page, found[name]),
-            key=f"owi.train.encoding.{'.'.join(found)}",
+            key="train.encoding",
+            usual=chosen,
+            name=lambda name: _encoding_name(page, found[name]),
+            private=True,  # it belongs to the file, which no link carries
         )
     text = found[chosen].text
     show_cleaning(page, text, by_words=False)

@@ -127,11 +127,16 @@ def select(
     key: str,
     usual: T,
     name: Callable[[T], str] = str,
+    private: bool = False,
     **look: Any,
 ) -> T:
-    """Draw a list that unfolds and return the chosen option."""
+    """Draw a list that unfolds and return the chosen option; private: never part of a link."""
     chosen: Any = st.selectbox(
-        label, options, format_func=name, key=keep(key, usual, among=options), **look
+        label,
+        options,
+        format_func=name,
+        key=keep(key, usual, among=options, private=private),
+        **look,
     )
     return _one_of(options, chosen, usual)
 
