@@ -108,7 +108,7 @@ function read({ data, cell, readout }) {
     return;
   }
   const key = visible(key_labels[cell.key]);
-  const value = pattern[cell.query][cell.key].toFixed(3);
+  const value = decimal(pattern[cell.query][cell.key], 3);
   const shut = mask && !mask[cell.query][cell.key];
   readout.textContent = sentenceOf(text.cell_readout, {
     query, key, value: shut ? `${value} (${text.forbidden})` : value,
@@ -124,7 +124,7 @@ function summary({ text, pattern, query_labels, key_labels, selected }) {
     columns: key_labels.length,
     query: visible(query_labels[row]),
     key: visible(key_labels[pattern[row].indexOf(most)]),
-    value: most.toFixed(3),
+    value: decimal(most, 3),
   });
 }
 
@@ -250,7 +250,7 @@ function drawCell({ data, palette, wide, high, root }, pen, hatch, query, key, v
     pen.font = fontOf(root, Math.min(14, wide * 0.3));
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    pen.fillText(value.toFixed(2), x + wide / 2, y + high / 2 + 1);
+    pen.fillText(decimal(value, 2), x + wide / 2, y + high / 2 + 1);
   }
 }
 

@@ -161,6 +161,13 @@ function fitting(pen, label, width) {
   return signs.join("") + "…";
 }
 
+/** Return a number with that many decimals and a real minus; one that rounds to zero has no sign.
+ *  The same as `decimal` in owi_core/figures/numerals.py: toFixed prints a hyphen, and -0.00. */
+function decimal(value, digits = 2) {
+  const text = Math.abs(value).toFixed(digits);
+  return value < 0 && Number(text) !== 0 ? `−${text}` : text;
+}
+
 /** Fill the `{name}` places of a sentence. */
 function sentenceOf(text, values) {
   return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? values[name] : whole));
@@ -207,7 +214,7 @@ function wordRow(row, { labels, weights, allowed, query, unknown, text }, make) 
     place.textContent = places[index];
     word.classList.toggle("query", index === query);
     word.classList.toggle("unknown", unknown.includes(index));
-    number.textContent = weights ? (shut && weight === 0 ? "·" : weight.toFixed(2)) : "";
+    number.textContent = weights ? (shut && weight === 0 ? "·" : decimal(weight, 2)) : "";
     describe(word, { label: visible(label), place: places[index], weight, shut, weights, index, query, unknown, text });
   });
 }
@@ -233,7 +240,7 @@ function wordColumn(make) {
 
 function describe(word, { label, place, weight, shut, weights, index, query, unknown, text }) {
   const parts = [place ? `${label} (${place})` : label];
-  if (weights) parts.push(shut ? text.forbidden : weight.toFixed(3));
+  if (weights) parts.push(shut ? text.forbidden : decimal(weight, 3));
   if (index === query) parts.push(text.query_word);
   if (unknown.includes(index)) parts.push(text.unknown_word);
   word.title = parts.join(" · ");

@@ -62,7 +62,7 @@ function draw({ data, palette }, button, cells) {
   name.textContent = data.names[column];
   button.setAttribute("aria-pressed", String(chosen));
   const panel = cells.subarray(place * queries * keys, (place + 1) * queries * keys);
-  const told = sentenceOf(data.numbers, { value: meanOfMost(panel, keys).toFixed(2) });
+  const told = sentenceOf(data.numbers, { value: decimal(meanOfMost(panel, keys), 2) });
   button.setAttribute("aria-label", `${data.layers[layer]}, ${data.names[column]}: ${told}`);
   canvas.width = keys;
   canvas.height = queries;

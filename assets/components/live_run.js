@@ -113,7 +113,7 @@ function drawFloor(pen, { data, palette }, { left, right }, { place }) {
   pen.fillStyle = palette.leak;
   pen.textAlign = "right";
   pen.textBaseline = "bottom";
-  pen.fillText(sentenceOf(data.text.floor_label, { value: data.floor.toFixed(2) }), right, y - 3);
+  pen.fillText(sentenceOf(data.text.floor_label, { value: decimal(data.floor, 2) }), right, y - 3);
 }
 
 function drawStrip(pen, state, frame, across, scale) {
@@ -176,11 +176,11 @@ function reading(state, across) {
   const { data } = state;
   const at = pointedAt(state, across);
   if (!at) return data.text.no_step_yet;
-  const [step, loss] = [at[0], at[1].toFixed(3)];
+  const [step, loss] = [at[0], decimal(at[1], 3)];
   const told = sentenceOf(data.text.step_readout, { step, steps: data.total_steps, loss });
   const held = data.evaluated.filter(([when]) => when <= step).pop();
   if (!held) return told;
   const value =
-    data.evaluated_unit === "share" ? `${(100 * held[1]).toFixed(1)} %` : held[1].toFixed(3);
+    data.evaluated_unit === "share" ? `${decimal(100 * held[1], 1)} %` : decimal(held[1], 3);
   return `${told} · ${data.text.evaluated_label} ${value}`;
 }

@@ -47,10 +47,10 @@ function drawStrip({ line, marker, said, data }) {
     piece.textContent = row.high - row.low >= 0.045 ? visible(row.label) : "";
     piece.classList.toggle("hit", row.drawn);
     piece.classList.toggle("odd", index % 2 === 1);
-    piece.title = `${visible(row.label)}: ${row.low.toFixed(3)} – ${row.high.toFixed(3)}`;
+    piece.title = `${visible(row.label)}: ${decimal(row.low, 3)} – ${decimal(row.high, 3)}`;
   });
   const hit = data.rows.find((row) => row.drawn);
-  const values = { u: data.u.toFixed(3), token: hit ? visible(hit.label) : "" };
+  const values = { u: decimal(data.u, 3), token: hit ? visible(hit.label) : "" };
   marker.style.left = percent(data.u);
   marker.classList.toggle("right", data.u > 0.5);
   said.textContent = sentenceOf(data.text.u_label, values);
@@ -78,10 +78,10 @@ function drawBars({ bars, data }) {
     sign.textContent = visible(row.label);
     track.children[0].style.width = percent(row.after);
     track.children[1].style.width = percent(row.before);
-    value.textContent = row.after > 0 ? row.after.toFixed(3) : data.text.dropped_row;
+    value.textContent = row.after > 0 ? decimal(row.after, 3) : data.text.dropped_row;
     bar.classList.toggle("hit", row.drawn);
     bar.classList.toggle("cut", row.after === 0);
-    const values = { token: visible(row.label), before: row.before.toFixed(3), after: row.after.toFixed(3) };
+    const values = { token: visible(row.label), before: decimal(row.before, 3), after: decimal(row.after, 3) };
     const told = sentenceOf(data.text.bar_readout, values);
     const mark = row.drawn ? ` ${data.text.drawn_mark}` : "";
     bar.title = `${told}${mark} · ${data.text.force_hint}`;

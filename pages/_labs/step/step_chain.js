@@ -106,7 +106,7 @@ function fill(state, panel) {
     cell.setAttribute("aria-pressed", String(chosen));
     const place = `${panel.title} ${panel.rows[i]}, ${panel.columns[j]}`;
     cell.setAttribute("aria-label", [place, shown, ...is.map((name) => data.text[name])].join(", "));
-    cell.title = value === null ? "−∞" : String(value);
+    cell.title = value === null ? "−∞" : String(value).replaceAll("-", "−");
   });
 }
 
@@ -116,8 +116,7 @@ function placed(places) {
 
 function number(value) {
   if (value === null) return "−∞";
-  const text = Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(2);
-  return text.replace("-0.00", "0.00").replace("-", "−");
+  return decimal(value, Math.abs(value) >= 100 ? 0 : 2);
 }
 
 function colourOf(palette, kind, value, largest) {
@@ -177,7 +176,7 @@ function edit(state, cell, value, typed) {
   const close = (take) => {
     if (!open) return;
     open = false;
-    const given = field.value.trim().replace("−", "-").replace(",", ".");
+    const given = field.value.trim().replaceAll("−", "-").replace(",", ".");
     const fresh = Number(given);
     field.remove();
     cell.look = "";
