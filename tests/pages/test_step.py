@@ -1,5 +1,7 @@
 """The step page: numbers, sentences, mistakes and statements that follow what was measured."""
 
+import json
+
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -162,3 +164,21 @@ def test_a_link_gives_the_row_whose_only_open_cell_was_opened_before_another_was
     assert board.inputs.mask[0].tolist() == [False, True, False, False]
     again = reopened("step", shared_link(app)).session_state["step.board"]
     assert np.array_equal(run_step(again.inputs).pattern, run_step(board.inputs).pattern)
+
+
+@pytest.mark.parametrize(("source", "first"), [("numbers", "x1"), ("sentence", "小明")])
+def test_the_picture_that_is_taken_away_names_every_vector(source: str, first: str) -> None:
+    app = opened("step")
+    app.segmented_control(key="step.source").set_value(source)
+    app.session_state["export.step.chain"] = True
+    calm(app.run())
+    charts = {chart.proto.id: json.loads(chart.proto.spec) for chart in app.get("plotly_chart")}
+    (figure,) = [spec for key, spec in charts.items() if "export.figure.step.chain" in key]
+    labels = app.session_state["step.board"].labels
+    axes = [axis for name, axis in figure["layout"].items() if "axis" in name]
+    printed = [axis["ticktext"] for axis in axes if axis.get("ticktext")]
+    assert labels[0] == first
+    assert len(printed) >= 2
+    for words in printed:
+        plain = [word.replace("<br>", "") for word in words]
+        assert all(label in word for label, word in zip(labels, plain, strict=True))

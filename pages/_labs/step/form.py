@@ -134,7 +134,12 @@ def _numbers(page: Frame) -> Board:
             width=170,
         )
     origin = ("numbers", seed, tokens, width, heads, mask)
-    return _board(origin, lambda: (random_inputs(*origin[1:]), tuple("x" * tokens)))
+    return _board(origin, lambda: (random_inputs(*origin[1:]), _names(tokens)))
+
+
+def _names(count: int) -> tuple[str, ...]:
+    """Return what vectors without words are called, each by its place."""
+    return tuple(f"x{i + 1}" for i in range(count))
 
 
 def _sentence(page: Frame) -> Board:

@@ -108,7 +108,7 @@ def row(page: Frame, shown: Shown) -> None:
     query = _query(page, T)
     weights = shown.record.pattern[shown.head, query]
     allowed = shown.record.inputs.mask[query]
-    labels = _labels(shown)
+    labels = shown.board.labels
     sentence(page, labels, WordRow(weights, allowed.tolist(), query), key="step.row.words")
     flat = float(np.log(allowed.sum()))
     st.markdown(_entropy_line(page, weights, flat))
@@ -131,7 +131,7 @@ def dynamic(page: Frame, shown: Shown) -> None:
     second = replace(first, x=first.x[::-1] * np.array([1.0, -1.0] * (first.x.shape[1] // 2)))
     attention = [run_step(each).pattern[shown.head] for each in (first, second)]
     kernel = [convolution_weights(each.x, KERNEL) for each in (first, second)]
-    labels = _labels(shown)
+    labels = shown.board.labels
     for name, pair in (("attention", attention), ("convolution", kernel)):
         st.markdown(page.t(f"dynamic.{name}", change=f"{moved(*pair):.3f}"))
         for column, side, weights in zip(st.columns(2), "AB", pair, strict=True):
@@ -213,11 +213,6 @@ def _small(inputs: StepInputs) -> StepInputs:
 
 def _query(page: Frame, T: int) -> int:
     return segments(page.t("row.query"), range(1, T + 1), key=QUERY, usual=T) - 1
-
-
-def _labels(shown: Shown) -> list[str]:
-    labels = shown.board.labels
-    return [f"x{i + 1}" for i in range(len(labels))] if set(labels) == {"x"} else list(labels)
 
 
 def _entropy_line(page: Frame, weights: np.ndarray, flat: float) -> str:
