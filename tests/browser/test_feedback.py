@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from pages._ui.base.i18n import catalog
 from tests.browser.browsing import Look, Server, mostly_slow, settled, take_shot
 
 Open = Callable[..., Page]
@@ -94,3 +95,26 @@ def test_a_fork_and_the_measured_curves_in_all_looks(
     page.wait_for_timeout(1000)
     take_shot(page, f"feedback-{look}")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1")
+
+
+def test_a_tap_on_step_while_an_input_method_is_open_steps_on_the_new_text(
+    server: Server, page_at: Open
+) -> None:
+    page = at_feedback(server, page_at, Look("zh", width=390))
+    field = page.get_by_role("textbox", name=catalog("zh", "feedback")["prompt.label"])
+    step = page.get_by_role("button", name="▶ 走一步")
+    boxes = [each.bounding_box() for each in (field, step)]
+    assert boxes[0]
+    assert boxes[1]
+    assert abs(boxes[0]["y"] - boxes[1]["y"]) < 300  # both are above the keyboard of a phone
+    field.fill("")
+    field.focus()
+    keyboard = page.context.new_cdp_session(page)
+    keyboard.send(
+        "Input.imeSetComposition", {"text": "小猫", "selectionStart": 2, "selectionEnd": 2}
+    )
+    place = step.bounding_box()
+    assert place
+    page.mouse.click(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    expect(page.locator(".words .word")).to_have_count(3)
+    assert words(page)[:2] == ["小", "猫"]

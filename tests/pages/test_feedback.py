@@ -96,6 +96,15 @@ def test_step_back_force_and_switch(lang: str) -> None:
     assert not app.error
 
 
+def test_a_step_pressed_while_the_prompt_was_still_being_typed_is_a_step_of_the_new_text() -> None:
+    """A tap on the button ends the typing: the browser sends both in one request."""
+    app = press(opened("feedback"), "step")
+    app.text_input(key=PROMPT).set_value("小猫")
+    app = press(app, "step")
+    assert len(tree_of(app).current.ids) == 3
+    assert text_of(app).startswith("小猫")
+
+
 def test_what_is_drawn_is_what_the_seed_and_the_settings_say() -> None:
     app = opened("feedback")
     app.number_input(key="feedback.seed").set_value(11).run()

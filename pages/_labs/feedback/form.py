@@ -27,6 +27,7 @@ LAYER, HEAD = "feedback.layer", "feedback.head"
 LONGEST_PROMPT = 120
 HOTTEST, LEAST_TOP_P = 3.0, 0.05
 N_OPENING = 4
+BUTTONS_WIDTH = 640
 
 
 @dataclass(frozen=True)
@@ -52,19 +53,21 @@ class Chosen:
         return self.writer.stamp, self.prompt
 
 
-def choose(page: Frame, knobs: DeltaGenerator, below: DeltaGenerator) -> Chosen:
-    """Draw the settings, how to draw into `knobs` and all else into `below`.
+def choose(
+    page: Frame, beginning: DeltaGenerator, knobs: DeltaGenerator, below: DeltaGenerator
+) -> Chosen:
+    """Draw the prompt into `beginning`, how to draw tokens into `knobs`, all else into `below`.
 
     Raises TextError for a prompt that the model cannot read.
     """
     writer = _current_writer()
     with knobs, st.container(horizontal=True, vertical_alignment="bottom"):
         sampling = _sampling(page, writer)
-    with below:
+    with beginning, st.container(width=BUTTONS_WIDTH):
         words = page.t("prompt.label")
         text = sentence_field(page, words, *_prompt_of(writer), by_words=False)
-        with st.expander(page.t("settings.more")), st.container(horizontal=True):
-            seed, stop, layer, head = _more(page, writer)
+    with below, st.expander(page.t("settings.more")), st.container(horizontal=True):
+        seed, stop, layer, head = _more(page, writer)
     return Chosen(writer, _encoded(writer, text), sampling, seed, stop, layer, head)
 
 

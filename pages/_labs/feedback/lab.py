@@ -1,8 +1,9 @@
 """The lab: a text that goes on one token at a time, forwards and back, and forks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from owi_core.generation import Forecast, draw
 from pages._labs.feedback import form, models, next, saved
@@ -71,16 +72,16 @@ def lab(page: Frame) -> None:
 
 def _lab(page: Frame) -> None:
     with guarded(page.lang):
-        figure, knobs, forks, below = (st.container() for _ in range(4))
-        chosen = form.choose(page, knobs, below)
+        # The prompt is beside the buttons: on a phone the bars alone fill more than a screen.
+        text, beginning, bars, knobs, forks, below = (st.container() for _ in range(6))
+        chosen = form.choose(page, beginning, knobs, below)
         held = _held(chosen)
         asked = _asked()
         moment = _acted(chosen, _moment(chosen, held.tree), held, asked)
         # One assignment: a click that interrupts this run finds all of its effect or none.
         st.session_state[TREE] = Held(chosen.origin, moment.tree, asked)
         saved.note(moment.tree)
-        with figure:
-            _draw(page, chosen, moment)
+        _draw(page, chosen, moment, text, bars)
         with forks:
             _pick(page, chosen, moment.tree)
             _branches(page, chosen, moment.tree)
@@ -92,7 +93,12 @@ def _held(chosen: Chosen) -> Held:
     if held is not None and held.origin == chosen.origin:
         return held
     st.session_state[PLAYING] = False
-    return Held(chosen.origin, saved.planted(chosen), _asked())
+    asked = _asked()
+    if held is not None:
+        # A tap on the button closes the field (and an open input method), so the browser sends
+        # the new prompt and the press together: the step is one of the new text.
+        asked = replace(asked, steps=held.asked.steps)
+    return Held(chosen.origin, saved.planted(chosen), asked)
 
 
 def _moment(chosen: Chosen, tree: Tree) -> Moment:
@@ -165,17 +171,21 @@ def _end(chosen: Chosen, tree: Tree) -> str | None:
     return "full" if tree.full else None
 
 
-def _draw(page: Frame, chosen: Chosen, moment: Moment) -> None:
+def _draw(
+    page: Frame, chosen: Chosen, moment: Moment, text: DeltaGenerator, bars: DeltaGenerator
+) -> None:
     end = _end(chosen, moment.tree)
     if end and st.session_state.get(PLAYING):
         st.session_state[PLAYING] = False
         st.rerun()
-    _text(page, chosen, moment)
-    _buttons(page, moment.tree, end)
-    _last(page, chosen, moment, end)
-    view = next.view_of(moment.tree.current.ids)
-    next.next_token(page, chosen.writer.tokenizer, moment.forecast, moment.u, view)
-    st.caption(page.t("bars.about"))
+    with text:
+        _text(page, chosen, moment)
+        _buttons(page, moment.tree, end)
+    with bars:
+        _last(page, chosen, moment, end)
+        view = next.view_of(moment.tree.current.ids)
+        next.next_token(page, chosen.writer.tokenizer, moment.forecast, moment.u, view)
+        st.caption(page.t("bars.about"))
 
 
 def _text(page: Frame, chosen: Chosen, moment: Moment) -> None:
@@ -201,7 +211,7 @@ def _window(chosen: Chosen, moment: Moment) -> list[str]:
 
 def _buttons(page: Frame, tree: Tree, end: str | None) -> None:
     playing = bool(st.session_state.get(PLAYING))
-    with st.container(horizontal=True, width=640):
+    with st.container(horizontal=True, width=form.BUTTONS_WIDTH):
         can_step, can_go_back = end is None and not playing, tree.n_drawn > 0 and not playing
         counting_button(page, page.t("lab.step"), enabled=can_step, main=True, key=STEP)
         if st.button(
