@@ -55,6 +55,27 @@ def test_click_on_a_word_gives_its_index_back(components: Server, page_at: Open)
     expect(words_of(page).nth(2)).to_have_attribute("aria-pressed", "true")
 
 
+def test_equal_words_are_numbered_where_one_chooses(components: Server, page_at: Open) -> None:
+    page = opened(page_at, components, "repeated")
+    assert page.locator(".column:has(button) > .place").all_text_contents() == [
+        "1",
+        "1",
+        "2",
+        "2",
+        "3",
+    ]
+    names = [word.get_attribute("aria-label") or "" for word in words_of(page).all()]
+    assert [name.split(",")[0] for name in names[::2]] == ["苹果 (1)", "苹果 (2)", "苹果 (3)"]
+    alone = opened(page_at, components)
+    assert set(alone.locator(".column:has(button) > .place").all_text_contents()) == {""}
+
+
+def test_what_cannot_be_seen_is_drawn_by_a_sign(components: Server, page_at: Open) -> None:
+    page = opened(page_at, components, "signs")
+    signs = ["␣␣", "␣", "⇥", "↵", "␇", "␦", "U+200B", "它"]
+    assert words_of(page).all_text_contents() == signs
+
+
 def test_tab_and_enter_choose_a_word(components: Server, page_at: Open) -> None:
     page = opened(page_at, components)
     words_of(page).nth(3).focus()

@@ -34,7 +34,7 @@ def show_cleaning(page: Frame, text: str, *, by_words: bool) -> None:
     """Say what was changed before a text is read; draw nothing where nothing was."""
     note = cleaning_note(translator(page.lang, "common"), text, by_words=by_words)
     if note:
-        st.caption(f"🧹 {note}")
+        st.caption(note)
 
 
 def cleaning_note(t: Translator, text: str, *, by_words: bool) -> str:
