@@ -140,10 +140,15 @@ class MultiHeadAttention(nn.Module):
             bias = torch.cat([w.bias for w in three])
             q, k, v = F.linear(x_query, weight, bias).chunk(3, dim=-1)
             return self._split(q), self._split(k), self._split(v)
-        q = self._split(self.w_q(x_query))
-        k = self._split(self.w_k(x_key_value))
-        v = self._split(self.w_v(x_key_value))
-        return q, k, v
+        return self.queries(x_query), *self.keys_values(x_key_value)
+
+    def queries(self, x: Tensor) -> Tensor:
+        """Return the queries of x, (B, H, T, D)."""
+        return self._split(self.w_q(x))
+
+    def keys_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the keys and the values of x, each (B, H, T, D)."""
+        return self._split(self.w_k(x)), self._split(self.w_v(x))
 
     def append(
         self,

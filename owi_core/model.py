@@ -108,9 +108,15 @@ class Block(nn.Module):
 
     def after_attention(self, resid: Tensor, written: Tensor) -> Tensor:
         """Return the stream after this block from its attention's output; all (…, d_model)."""
+        return self.add_mlp(self.add_attention(resid, written))
+
+    def add_attention(self, resid: Tensor, written: Tensor) -> Tensor:
+        """Return the stream after the first half of the block; all (…, d_model)."""
         resid = self.join(resid, self.dropout(written))
-        if not self.pre_norm:
-            resid = self.norm_attention(resid)
+        return resid if self.pre_norm else self.norm_attention(resid)
+
+    def add_mlp(self, resid: Tensor) -> Tensor:
+        """Return the stream after the second half of the block; both (…, d_model)."""
         x = self.norm_mlp(resid) if self.pre_norm else resid
         resid = resid + self.dropout(self.mlp_out(self.activation(self.mlp_in(x))))
         return resid if self.pre_norm else self.norm_mlp(resid)
@@ -123,6 +129,8 @@ class Block(nn.Module):
 
 class Transformer(nn.Module):
     """Token ids in, logits of the next token out; mask and temperature belong to the call."""
+
+    block_type: type[Block] = Block
 
     def __init__(self, config: ModelConfig, rng: torch.Generator) -> None:
         """Draw the initial weights from `rng`; the same generator state gives the same model."""
@@ -154,7 +162,30 @@ class Transformer(nn.Module):
         Raises TextError when the tokens of cache and call exceed block_size; ValueError when a
         cache meets a model without a causal mask, or a `mask` or `lengths` of the call.
         """
-        B, T = ids.shape
+        resid, attended = self.hidden(
+            ids, lengths=lengths, mask=mask, explicit=explicit, temperature=temperature, cache=cache
+        )
+        # Before the head: its product with V columns is the largest of a short model.
+        if read_at is not None:
+            resid = resid[torch.arange(ids.shape[0]), read_at][:, None]  # (B, 1, d_model)
+        logits = self.lm_head(self.norm_final(resid))  # (B, T, V)
+        return ModelOutput(logits, attended if explicit else ())
+
+    def hidden(
+        self,
+        ids: Tensor,
+        *,
+        lengths: Tensor | None = None,
+        mask: Tensor | None = None,
+        explicit: bool = False,
+        temperature: float = 1.0,
+        cache: KVCache | None = None,
+    ) -> tuple[Tensor, tuple[AttentionOutput, ...]]:
+        """Return the residual stream after the last block, (B, T, d_model), before the last norm.
+
+        With it comes what each layer's attention computed.  Arguments and errors as in `forward`.
+        """
+        T = ids.shape[1]
         before = 0 if cache is None else cache[0].length
         self._refuse_long(before + T)
         resid = self.dropout(self._embed(ids, before))  # (B, T, d_model)
@@ -169,11 +200,7 @@ class Transformer(nn.Module):
                 resid, layer_mask, explicit=explicit, temperature=temperature, cache=kept
             )
             attended.append(attention)
-        # Before the head: its product with V columns is the largest of a short model.
-        if read_at is not None:
-            resid = resid[torch.arange(B), read_at][:, None]  # (B, 1, d_model)
-        logits = self.lm_head(self.norm_final(resid))  # (B, T, V)
-        return ModelOutput(logits, tuple(attended) if explicit else ())
+        return resid, tuple(attended)
 
     @property
     def n_params(self) -> int:
@@ -198,7 +225,7 @@ class Transformer(nn.Module):
             # Computed again from the config when a model is loaded, so not part of its file.
             self.register_buffer("positions", table, persistent=False)
         self.dropout = nn.Dropout(config.dropout)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))
+        self.blocks = nn.ModuleList(self.block_type(config) for _ in range(config.n_layer))
         self.norm_final = nn.LayerNorm(config.d_model)
         self.lm_head = nn.Linear(config.d_model, config.vocab_size, bias=config.head_bias)
         if config.tie_weights:
