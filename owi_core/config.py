@@ -100,6 +100,32 @@ class ModelConfig(_Settings):
 
 
 @dataclass(frozen=True)
+class PairConfig(_Settings):
+    """The shapes of an encoder and of the decoder that reads what it wrote."""
+
+    encoder: ModelConfig
+    decoder: ModelConfig
+
+    def __post_init__(self) -> None:
+        _one_of("encoder.mask", self.encoder.mask, ("bidirectional",))
+        _one_of("decoder.mask", self.decoder.mask, ("causal",))
+        # The decoder's cross-attention has one matrix for both: keys are as wide as queries.
+        _one_of("decoder.d_model", self.decoder.d_model, (self.encoder.d_model,))
+
+    @property
+    def d_model(self) -> int:
+        """Width of both residual streams."""
+        return self.decoder.d_model
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Return the settings in `values`; raise SettingError for an unknown name."""
+        return cls(
+            ModelConfig.from_dict(values["encoder"]), ModelConfig.from_dict(values["decoder"])
+        )
+
+
+@dataclass(frozen=True)
 class PeerConfig(_Settings):
     """The shape of a model that connects its tokens without attention.
 

@@ -35,13 +35,16 @@ _UNREADABLE = (
 
 
 class Trainable(Protocol):
-    """A module with the call signature of the Transformer: it, or one of its peers."""
+    """A module with the call signature of the Transformer: it, or one of its peers.
+
+    One that translates has one argument more: `source`.
+    """
 
     @property
     def config(self) -> Any: ...
 
     def __call__(
-        self, ids: Tensor, *, lengths: Tensor | None, read_at: Tensor | None
+        self, ids: Tensor, *, lengths: Tensor | None, read_at: Tensor | None, **source: Tensor
     ) -> ModelOutput: ...
 
     def train(self) -> object: ...
@@ -52,12 +55,16 @@ class Trainable(Protocol):
 
 
 class Batch(NamedTuple):
-    """ids (B, T), targets (B, T) or (B, 1), lengths (B,) and read_at (B,) where they matter."""
+    """ids (B, T), targets (B, T) or (B, 1), lengths (B,) and read_at (B,) where they matter.
+
+    source: (B, S), the text that `ids` translate, where there is one.
+    """
 
     ids: Tensor
     targets: Tensor
     lengths: Tensor | None = None
     read_at: Tensor | None = None
+    source: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -66,12 +73,14 @@ class Dataset:
 
     ids: (N, T).  targets: (N, T), IGNORED where no answer is expected.  lengths: (N,) real tokens.
     read_at: (N,) the one position whose answer is expected; then targets is (N, 1).
+    source: (N, S) the texts that `ids` translate, for an encoder–decoder.
     """
 
     ids: Tensor
     targets: Tensor
     lengths: Tensor | None = None
     read_at: Tensor | None = None
+    source: Tensor | None = None
 
     def __len__(self) -> int:
         return self.ids.shape[0]
@@ -80,7 +89,8 @@ class Dataset:
         """Return the samples `rows` (B,) as a batch."""
         lengths = None if self.lengths is None else self.lengths[rows]
         read_at = None if self.read_at is None else self.read_at[rows]
-        return Batch(self.ids[rows], self.targets[rows], lengths, read_at)
+        source = None if self.source is None else self.source[rows]
+        return Batch(self.ids[rows], self.targets[rows], lengths, read_at, source)
 
     def parts(self, size: int = 256) -> Iterator[Batch]:
         """Yield all samples in order, at most `size` at a time."""
@@ -99,8 +109,10 @@ def windows(ids: Tensor, block: int) -> Dataset:
 
 def loss_nats(model: Trainable, batch: Batch) -> Tensor:
     """Return the mean −log p(target) of a batch, in nats."""
+    # Only models that translate know the argument.
+    source = {} if batch.source is None else {"source": batch.source}
     # (B, T, V), or (B, 1, V) where the batch has read_at
-    logits = model(batch.ids, lengths=batch.lengths, read_at=batch.read_at).logits
+    logits = model(batch.ids, lengths=batch.lengths, read_at=batch.read_at, **source).logits
     return F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORED)
 
 

@@ -39,7 +39,8 @@ def prefix_only_loss_nats(model: Transformer, data: Dataset, n_windows: int = 64
 def prefix_only(model: Transformer, data: Dataset, n_windows: int = 64) -> PrefixOnly:
     """Return loss and accuracy over windows and t, the model run on x_{≤t} alone, dropout off."""
     model.eval()
-    ids, targets, _, _ = data.take(_spread(data, n_windows))  # (N, T)
+    batch = data.take(_spread(data, n_windows))
+    ids, targets = batch.ids, batch.targets  # (N, T)
     loss, right = 0.0, 0.0
     for t in range(1, ids.shape[1] + 1):
         logits = model(ids[:, :t]).logits[:, -1]  # (N, V)
