@@ -70,13 +70,17 @@ class StepDone(Event):
 
 @dataclass(frozen=True)
 class Snapshot(Event):
-    """The watched sentence's pattern [layer][head][query_pos][key_pos] after `step` steps."""
+    """The watched sentence's pattern [layer][head][query_pos][key_pos] after `step` steps.
+
+    keys: the words looked at, where they are another text's than the words that look.
+    """
 
     event: ClassVar[str] = "snapshot"
     step: int
     tokens: list[str]
     query: int
     pattern: list[list[list[list[Number]]]]
+    keys: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
