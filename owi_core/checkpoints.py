@@ -206,7 +206,7 @@ def _decode(data: bytes) -> Bundle:
         _refuse_shapes(tensors, config)
         raise _misfit("model", n_numbers, config.n_params)
     model = Transformer(config, torch.Generator().manual_seed(0))
-    _refuse_misfits(tensors, dict(model.named_parameters()))
+    refuse_misfits(tensors, dict(model.named_parameters()))
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(tensors[name])
@@ -290,7 +290,8 @@ def _refuse_shapes(tensors: dict[str, Tensor], config: ModelConfig) -> None:
             raise _misfit(name, _size(tensors[name]), f"{n_rows}×{config.d_model}")
 
 
-def _refuse_misfits(tensors: dict[str, Tensor], wanted: dict[str, torch.nn.Parameter]) -> None:
+def refuse_misfits(tensors: dict[str, Tensor], wanted: dict[str, torch.nn.Parameter]) -> None:
+    """Raise ModelFileError unless the tensors are those of a model, by name, shape and kind."""
     if set(wanted) != set(tensors):
         name = min(set(wanted) ^ set(tensors))
         found, asked = tensors.get(name), wanted.get(name)

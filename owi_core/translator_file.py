@@ -9,7 +9,7 @@ import safetensors.torch
 import torch
 from msgspec import Struct
 
-from owi_core.checkpoints import read_header, read_tensors
+from owi_core.checkpoints import read_header, read_tensors, refuse_misfits
 from owi_core.config import PairConfig
 from owi_core.encoder_decoder import EncoderDecoder
 from owi_core.errors import ModelFileError
@@ -67,12 +67,10 @@ def load(folder: Path) -> TranslatorBundle:
     header = read_header(data, _KEY, _Header, FILE_VERSION, "model_version")
     tensors = read_tensors(data)
     model = EncoderDecoder(PairConfig.from_dict(header.model), torch.Generator().manual_seed(0))
+    refuse_misfits(tensors, dict(model.named_parameters()))
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            found = tensors.get(name)
-            if found is None or found.shape != parameter.shape:  # copy_ would broadcast
-                raise ModelFileError("model_misfit", name=name)
-            parameter.copy_(found)
+            parameter.copy_(tensors[name])
     model.eval()
     sides = [tokenizer_from_dict(side) for side in (header.source, header.target)]
     languages = Languages(*(side for side in sides if isinstance(side, WordTokenizer)))
