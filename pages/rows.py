@@ -30,7 +30,8 @@ def body(page: Frame) -> None:
     form.prepare()
     with guarded(page.lang):
         pair = form.choose_pair(page)
-        boxes = {name: st.container(key=f"rows_side_{name.lower()}") for name in SIDES}
+        with st.container(key="rows_sides"):
+            boxes = {name: st.container(key=f"rows_side_{name.lower()}") for name in SIDES}
         with st.container():
             layer, head, choice = st.columns([2, 4, 4])
         with choice:

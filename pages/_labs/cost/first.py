@@ -86,9 +86,9 @@ def memory(page: Frame) -> None:
     one = score_bytes(T, 1, 1) / MEBIBYTE
     every = score_bytes(T, heads, layers) / MEBIBYTE
     with figures:
-        st.metric(page.t("memory.one"), page.t("memory.of", value=f"{one:,.4g}"), width=165)
+        st.metric(page.t("memory.one"), page.t("memory.of", value=f"{one:,.4g}"), width="content")
         name = page.t("memory.all", layers=layers, heads=heads)
-        st.metric(name, page.t("memory.of", value=f"{every:,.0f}"), width=240)
+        st.metric(name, page.t("memory.of", value=f"{every:,.0f}"), width="content")
     st.caption(page.t("memory.about") + " " + page.t("memory.fits"))
 
 

@@ -49,7 +49,7 @@ def memory(page: Frame) -> None:
             ("whole", each * config.block_size),
             ("rnn", rnn),
         ):
-            st.metric(page.t(f"memory.{name}"), f"{floats:,}", width=200)
+            st.metric(page.t(f"memory.{name}"), f"{floats:,}", width="content")
     kilobytes = each * config.block_size * BYTES_PER_FLOAT / 1024
     times = each * config.block_size / rnn
     st.markdown(
@@ -128,7 +128,7 @@ def _numbers(page: Frame, result: Result) -> None:
             ("same_text", same),
         ):
             told = page.t(f"result.{name}", length=length)
-            st.metric(told, value, help=page.t(f"result_help.{name}"), width=190)
+            st.metric(told, value, help=page.t(f"result_help.{name}"), width="content")
 
 
 def _repeats(page: Frame, result: Result, run: Run) -> None:

@@ -40,8 +40,9 @@ def style() -> None:
 def pair_alive(page: Frame) -> None:
     """Draw the first ready pair with the row of the word that looks; a click chooses another."""
     readings = {name: _reading(name) for name in SIDES}
-    for name, reading in readings.items():
-        _line(page, name, reading)
+    with st.container(key="home_pair"):
+        for name, reading in readings.items():
+            _line(page, name, reading)
     st.markdown(f"**{_finding(page, readings)}**")
     st.caption(_checks(page, readings))
     layer, query = readings["A"].record.n_layer - 1, readings["A"].query

@@ -26,7 +26,6 @@ from pages._ui.draw.run_panel import both_losses
 from pages._ui.draw.typed import sentence_field
 from pages._ui.session.state import held, renew, set_kept
 
-FIGURE_WIDTH = 132
 MOST_REPEATED = 0.3
 HOW = ("changes", "gradients")
 ROW = "masking.row"
@@ -56,7 +55,7 @@ def figures(page: Frame, result: Result) -> None:
                     page.t(f"result.{key}"),
                     _figure(key, getattr(part, key)),
                     help=page.t(f"result_help.{key}"),
-                    width=FIGURE_WIDTH,
+                    width="content",
                 )
 
 

@@ -43,10 +43,10 @@ def numbers(page: Frame, changed: Altered) -> None:
     p, q = np.exp([changed.log_p_before, changed.log_p_after])
     with st.container(horizontal=True):
         title = page.t.markdown("now.probability", word=word)
-        st.metric(title, f"{_share(p)} → {_share(q)}", width=290)
-        st.metric(page.t("now.change"), f"{signed(changed.change_nats)} nat", width=160)
+        st.metric(title, f"{_share(p)} → {_share(q)}", width="content")
+        st.metric(page.t("now.change"), f"{signed(changed.change_nats)} nat", width="content")
         now = f"{after.word} {_share(after.probability)}"
-        st.metric(page.t("now.answer"), now, width=180)
+        st.metric(page.t("now.answer"), now, width="content")
 
 
 def cut_line(changed: Altered, n_cut: int) -> Line:

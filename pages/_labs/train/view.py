@@ -23,7 +23,6 @@ from pages._ui.draw.run_panel import Panel, loss, result_of
 from pages._ui.session.state import renew
 
 # Two of them stand beside each other on a phone.
-FIGURE_WIDTH = 165
 HELDOUT_LOSS, FLOOR = "heldout_loss_nats", "floor_nats"
 _FILM = "train.film"
 STEP, LAYER, HEAD = "train.step", "train.layer", "train.head"
@@ -54,9 +53,7 @@ def measured(page: Frame, run: Run) -> None:
     with st.container(horizontal=True):
         for name, value in shown:
             help_ = page.t(f"result_help.{name}")
-            st.metric(
-                page.t(f"result.{name}"), _figure(name, value), help=help_, width=FIGURE_WIDTH
-            )
+            st.metric(page.t(f"result.{name}"), _figure(name, value), help=help_, width="content")
     if isinstance(result, language.Result):
         if result.memorised:
             st.caption(page.t("result.memorised"))

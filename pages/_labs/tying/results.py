@@ -15,7 +15,6 @@ from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.run_panel import both_losses
 
-WIDTH = 150
 SHARES = ("accuracy_heldout", "accuracy_unseen_words")
 SAME_SHARE = 0.02  # of 500 sentences: ten
 WAY_LINES = {
@@ -53,7 +52,7 @@ def numbers(page: Frame, result: Result) -> None:
         with st.container(horizontal=True):
             for key, value in shown.items():
                 help_ = page.t(f"result_help.{key}")
-                st.metric(page.t(f"result.{key}"), value, help=help_, width=WIDTH)
+                st.metric(page.t(f"result.{key}"), value, help=help_, width="content")
 
 
 def by_layer(page: Frame, result: Result) -> None:

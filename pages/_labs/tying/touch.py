@@ -203,11 +203,18 @@ def _side(page: Frame, source: str, name: str, found: Touched, cell: Cell) -> No
                 signed(after - before, _digits(after - before)),
                 delta_color="off",
                 delta_arrow="off",
-                width=112,
+                width="content",
             )
         was, now = (words_of(source).label(answer) for answer in (found.before.answer, side.answer))
         told = page.t("touch.was", word=was) if was != now else page.t("touch.same")
-        st.metric(page.t("touch.says"), now, told, delta_color="off", delta_arrow="off", width=112)
+        st.metric(
+            page.t("touch.says"),
+            now,
+            told,
+            delta_color="off",
+            delta_arrow="off",
+            width="content",
+        )
     same = side.head_cell == found.cell_after
     mark = "✓" if same else "✗"
     st.caption(f"{mark} " + page.t(f"touch.head_{'same' if same else 'other'}"))

@@ -37,10 +37,13 @@ def chart(page: Frame, figure: Figure, *, key: str, scroll: bool = False) -> Non
     scroll: a tall figure scrolls in a box, so that what follows stays in reach.
     """
     page_contents.drew(key)
-    if teaching.asked().on:
-        figure = enlarged(figure, teaching.LARGER)
+    # Measured before it is enlarged: a figure that fits its box must also fit it for a class.
     tall = scroll and figure.layout.height > TALLEST_PX
-    with st.container(height=TALLEST_PX, border=False) if tall else st.container():
+    larger = teaching.LARGER if teaching.asked().on else 1.0
+    if larger != 1.0:
+        figure = enlarged(figure, larger)
+    box = round(TALLEST_PX * larger)
+    with st.container(height=box, border=False) if tall else st.container():
         _draw(page, figure, key)
     _offer(page, lambda: (figure, None), key, of=key)
 
