@@ -11,6 +11,7 @@ from owi_core.assets import ASSETS
 from pages._ui.draw.decimals import typed_key
 
 APP = str(ASSETS.parent / "app.py")
+SHARE = ":material/share:"  # begins the line on what a link has brought
 
 
 def opened(name: str, **query: str) -> AppTest:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages._ui.frame.frame import PageEntry, page_entries
+from pages._ui.base.entries import PageEntry, grouped_entries, page_entries
 from tests.browser.browsing import (
     EVERY_TWO,
     LOOKS,
@@ -102,6 +102,58 @@ def test_no_foreign_clutter_but_a_choice_of_theme(server: Server, page_at: Open)
     page.get_by_test_id("stMainMenuItem-theme-Dark").click()
     background = "() => getComputedStyle(document.querySelector('.stApp')).backgroundColor"
     page.wait_for_function(f"({background})() === 'rgb(16, 23, 31)'")
+
+
+BACKGROUND = "() => getComputedStyle(document.querySelector('.stApp')).backgroundColor"
+DARK, LIGHT = "rgb(16, 23, 31)", "rgb(255, 255, 255)"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_one_button_at_the_top_right_switches_between_light_and_dark(
+    server: Server, page_at: Open, width: int
+) -> None:
+    page = settled(page_at(f"{server.url}/?lang=en", Look(lang="en", width=width)))
+    switch = page.get_by_role("button", name="Switch between light and dark")
+    box = switch.bounding_box()
+    assert box is not None
+    assert box["y"] < 120
+    assert box["x"] > width / 2
+    for colour in (DARK, LIGHT):
+        switch.click()
+        page.wait_for_function(f"({BACKGROUND})() === '{colour}'")
+        expect(page.get_by_test_id("stMainMenuItem-theme-Dark")).to_have_count(0)
+
+
+def test_icons_come_with_the_app_and_need_no_emoji_font(server: Server, page_at: Open) -> None:
+    """Nothing is asked of a foreign host: `page_at` checks it at the end."""
+    page = settled(page_at(f"{server.url}/?lang=en", Look(lang="en")))
+    page.evaluate("() => document.fonts.ready")
+    icons = page.locator("[data-testid=stSidebar] [data-testid=stIconMaterial]")
+    listed = [entry for _, entries in grouped_entries("en") for entry in entries]
+    assert icons.count() >= len(listed)
+    # Without its font an icon is its name, as wide as that.
+    for icon in icons.all():
+        box = icon.bounding_box()
+        assert box is not None
+        assert box["width"] <= 24
+    loaded = "() => [...document.fonts].filter(f => f.status === 'loaded').map(f => f.family)"
+    assert any("Material" in family for family in page.evaluate(loaded))
+    assert page.locator("link[rel*=icon]").get_attribute("href").startswith(("data:", "/", "./"))
+
+
+def test_the_navigation_has_its_groups_and_room_for_eight_more_pages(
+    server: Server, page_at: Open
+) -> None:
+    page = settled(page_at(f"{server.url}/?lang=en", Look(lang="en")))
+    groups = page.locator("[data-testid=stSidebar] .owi-group").all_inner_texts()
+    assert groups == ["See", "Train", "Take apart", "Connections", "Class"]
+    links = page.locator("[data-testid=stSidebar] [data-testid=stPageLink]")
+    first, second = (links.nth(n).bounding_box() for n in (0, 1))
+    last = links.last.bounding_box()
+    assert first is not None
+    assert second is not None
+    assert last is not None
+    assert last["y"] + last["height"] + 8 * (second["y"] - first["y"]) <= 860
 
 
 @pytest.mark.parametrize(

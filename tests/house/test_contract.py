@@ -10,11 +10,13 @@ import inspect
 from functools import cache
 
 import pytest
+from streamlit.material_icon_names import ALL_MATERIAL_ICONS
 
 from owi_core.errors import SettingError
 from owi_core.experiments import EXPERIMENTS, Experiment, find, parameters, parse_params
 from owi_core.experiments._kit.params import BaseParams
 from owi_core.experiments._kit.results import BaseResult
+from pages._ui.base.entries import GROUPS
 from tests.house.source import (
     LANGUAGES,
     ROOT,
@@ -29,7 +31,7 @@ from tests.house.source import (
     where,
 )
 
-PAGE_KEYS = ("title", "icon", "order", "question", "lead")
+PAGE_KEYS = ("title", "icon", "group", "order", "question", "lead")
 READING_KEYS = ("papers", "pytorch", "huggingface")
 # Labs that are views of the experiments of others.
 VIEW_OF = {"train": ("pronoun", "language"), "rows": ("pronoun",)}
@@ -83,9 +85,23 @@ def test_a_catalog_names_its_page(name: str, lang: str) -> None:
     )
 
 
+@EACH_PAGE
+def test_a_page_has_a_group_and_an_icon_of_its_own(name: str) -> None:
+    words = catalog("en", name)
+    group, icon = words.get("page.group"), words["page.icon"]
+    assert group in GROUPS, f"page.group is {group!r}: write one of {', '.join(GROUPS)}"
+    assert icon in ALL_MATERIAL_ICONS, (
+        f"page.icon is {icon!r}: write the name of a Material icon, for example visibility"
+    )
+    same = [
+        page for page in map(page_name, page_scripts()) if catalog("en", page)["page.icon"] == icon
+    ]
+    assert same == [name], f"page.icon {icon!r} is also that of {same}: one icon, one meaning"
+
+
 def test_both_languages_give_a_page_the_same_order_and_icon() -> None:
     for page in map(page_name, page_scripts()):
-        for key in ("page.order", "page.icon"):
+        for key in ("page.order", "page.icon", "page.group"):
             zh, en = (catalog(lang, page)[key] for lang in LANGUAGES)
             assert zh == en, f"{page}: {key} is {zh} in zh and {en} in en; write the same"
 

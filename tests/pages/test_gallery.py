@@ -9,7 +9,7 @@ from pages._labs.home.demo_links import link_of
 from pages._labs.home.gallery import KEY, parameters
 from pages._ui.base import links
 from pages._ui.base.i18n import translator
-from tests.pages_under_test import calm, component_data, kept_by, opened
+from tests.pages_under_test import SHARE, calm, component_data, kept_by, opened
 
 LANGUAGES = pytest.mark.parametrize("lang", ["zh", "en"])
 
@@ -18,7 +18,7 @@ LANGUAGES = pytest.mark.parametrize("lang", ["zh", "en"])
 def test_a_demos_link_opens_its_state_and_ignores_nothing(demo: Demo) -> None:
     link = link_of(demo)
     app = calm(opened(link.page, **parameters(demo, "en")))
-    told = [caption.value for caption in app.main.caption if caption.value.startswith("🔗")]
+    told = [caption.value for caption in app.main.caption if caption.value.startswith(SHARE)]
     assert told == []
     kept, view = kept_by(app), app.session_state["owi.view"]
     for name, text in link.params:

@@ -5,7 +5,6 @@ import logging
 import sys
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from owi_core import process
@@ -96,6 +95,7 @@ def test_switch_changes_language_and_address() -> None:
 
 
 def _failing_page() -> None:
+    import streamlit as st  # the source of this function is run alone
 
     from pages._ui.base.guard import guarded
 

@@ -19,7 +19,7 @@ from pages._ui.lessons.check import main as check
 from pages._ui.lessons.file import MOST_BYTES, Lesson, load, parse
 from pages._ui.lessons.lines import Lines
 from tests.house.source import ROOT
-from tests.pages_under_test import calm, opened, told
+from tests.pages_under_test import SHARE, calm, opened, told
 
 PAGES = lessons.page_names()
 NAMES = sorted(path.stem for path in (lessons.SHIPPED / "zh").glob("*.toml"))
@@ -313,7 +313,7 @@ def test_the_view_of_each_step_is_one_that_the_page_knows(name: str) -> None:
     views = {(step.page, *sorted(step.view.items())): step.view for step in lesson.steps}
     for (page, *_), view in views.items():
         app = calm(opened(page, **view))
-        lines = [caption.value for caption in app.caption if caption.value.startswith("🔗")]
+        lines = [caption.value for caption in app.caption if caption.value.startswith(SHARE)]
         assert lines == []
 
 

@@ -30,7 +30,7 @@ from pages._ui.base.links import (
 )
 from pages._ui.frame.frame import page_entries
 from pages._ui.session.recipes import params_of, parts, recipe_of
-from tests.pages_under_test import calm, kept_by, opened, told
+from tests.pages_under_test import SHARE, calm, kept_by, opened, told
 
 pytestmark = pytest.mark.usefixtures("own_workers")
 
@@ -272,7 +272,7 @@ def visit(app: AppTest, names: list[str], link: dict[str, str]) -> None:
         kept = app.session_state[key]
         assert default is None or type(kept) is type(default), key
     assert app.session_state["owi.links"][view.page].runs == {}
-    lines = [caption.value for caption in app.caption if caption.value.startswith("🔗")]
+    lines = [caption.value for caption in app.caption if caption.value.startswith(SHARE)]
     assert len(lines) == 1
     assert len(lines[0]) < 1500
     assert "<script>" not in lines[0].replace("\\<script\\>", "")
@@ -300,7 +300,7 @@ def test_every_hostile_link_leaves_every_page_calm(name: str) -> None:
 def test_the_line_names_what_was_ignored_and_counts_the_rest() -> None:
     link = {f"name{i}": "1" for i in range(12)} | {"v": "7"}
     app = calm(opened("rows", **link))
-    (line,) = [caption.value for caption in app.caption if caption.value.startswith("🔗")]
+    (line,) = [caption.value for caption in app.caption if caption.value.startswith(SHARE)]
     assert "name7" in line
     assert "name8" not in line
     assert "4" in line.rpartition("name7")[2]
@@ -311,4 +311,4 @@ def test_a_link_written_by_hand_needs_no_version_and_is_not_called_cut() -> None
     app = calm(opened("rows", pair="verb", head="2"))
     assert app.selectbox(key="rows.pair").value == "verb"
     assert app.session_state["rows.head"] == 2
-    assert "🔗" not in told(app)
+    assert SHARE not in told(app)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.pages_under_test import calm, kept_by, reopened
+from tests.pages_under_test import SHARE, calm, kept_by, reopened
 
 # Each entry: the page, a link that its share button gave, and the values that the page held then.
 OLD: list[dict[str, Any]] = json.loads(
@@ -30,4 +30,4 @@ def test_a_link_of_the_version_before_opens_the_same_view(entry: dict[str, Any])
     app = calm(reopened(entry["page"], entry["link"]))
     held = {key: plain(value) for key, value in kept_by(app).items()}
     assert {key: held.get(key, "gone") for key in entry["kept"]} == entry["kept"]
-    assert not [c.value for c in app.caption if c.value.startswith("🔗")]  # nothing was left out
+    assert not [c.value for c in app.caption if c.value.startswith(SHARE)]  # nothing was left out

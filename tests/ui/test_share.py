@@ -16,7 +16,7 @@ from pages._ui.draw.decimals import typed_key
 from pages._ui.draw.scan import LONGEST_CODE
 from pages._ui.frame.frame import page_entries
 from pages._ui.session import jobs
-from tests.pages_under_test import APP, calm, kept_by, opened, reopened, shared_link, told
+from tests.pages_under_test import APP, SHARE, calm, kept_by, opened, reopened, shared_link, told
 
 pytestmark = pytest.mark.usefixtures("own_workers")
 
@@ -53,11 +53,11 @@ def dialog_of(app: AppTest) -> str:
 
 def body_of(app: AppTest) -> list[str]:
     """Return what the page says, but for what it says of its link."""
-    return [text for text in told(app).splitlines() if not text.startswith("🔗")]
+    return [text for text in told(app).splitlines() if not text.startswith(SHARE)]
 
 
 def line_of(app: AppTest) -> str:
-    return " ".join(c.value for c in app.caption if c.value.startswith("🔗"))
+    return " ".join(c.value for c in app.caption if c.value.startswith(SHARE))
 
 
 def another(value: Any, limits: Limits) -> Any:

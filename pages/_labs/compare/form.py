@@ -47,7 +47,7 @@ def choose_record(page: Frame, name: Name) -> SavedRecord | None:
     )
     refusal = st.session_state.get(_refused(name))
     if refusal:
-        st.error(refusal, icon="✋")
+        st.error(refusal, icon=":material/block:")
     own: SavedRecord | None = st.session_state.get(_taken(name))
     if own is None:
         return _example(name) if kept_value(EXAMPLE, False) else None

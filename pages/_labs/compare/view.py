@@ -29,7 +29,7 @@ Looked = Mapping[Name, SavedRecord]
 
 def how_to(page: Frame) -> None:
     """Say how a record is made, where there is none yet."""
-    st.info(page.t("empty"), icon="📄")
+    st.info(page.t("empty"), icon=":material/draft:")
     for entry in listed_entries(page.lang):
         if entry.name == "rows":
             page_link(entry, page.lang, page.t("to_rows"))
@@ -59,7 +59,7 @@ def together(page: Frame, looked: Looked, place: Place) -> None:
     rows = translator(page.lang, "rows")
     badge(rows, looked.values())
     if len(looked) < 2:
-        st.info(page.t("one_more", side="B" if "A" in looked else "A"), icon="📄")
+        st.info(page.t("one_more", side="B" if "A" in looked else "A"), icon=":material/draft:")
         return
     a, b = looked["A"], looked["B"]
     key, values = model_line(a, b)

@@ -24,7 +24,7 @@ from pages._ui.draw.run_panel import Panel, latest_run, only_progress
 from pages._ui.session.jobs import session_jobs
 
 SIDE_BY_SIDE = ("lstm", "cnn", "transformer")
-COLOURS = {"a": "🟦", "b": "🟧"}
+COLOURS = {"a": ":blue[■]", "b": ":orange[■]"}
 
 
 def show(page: Frame) -> None:

@@ -85,7 +85,7 @@ def time(page: Frame, run: Run, result: TimeResult) -> None:
     held = result.score_bytes_by_length[longest] / MEBIBYTE
     st.markdown(page.t.markdown("time.scores", length=int(longest), value=f"{held:,.4g}"))
     _slopes(page, result)
-    st.info(page.t("time.honest"), icon="🖥️")
+    st.info(page.t("time.honest"), icon=":material/computer:")
 
 
 def ranges(page: Frame, run: Run, result: RangesResult) -> None:

@@ -204,7 +204,7 @@ def _take_typed(page: Frame, board: Board, head: int) -> None:
     try:
         inputs = with_cells(board.inputs, changes)
     except OwiError as error:
-        st.error(error_text(page.lang, error), icon="✋")
+        st.error(error_text(page.lang, error), icon=":material/block:")
         return
     if any(not np.array_equal(getattr(inputs, t), getattr(board.inputs, t)) for t in GIVEN):
         board.take(inputs)

@@ -103,7 +103,7 @@ def _progress(page: Frame, run: Run, waiting: int) -> None:
 
 def _failure(page: Frame, run: Run) -> None:
     if run.code:
-        st.error(error_text(page.lang, OwiError(run.code, **run.values)), icon="⚠️")
+        st.error(error_text(page.lang, OwiError(run.code, **run.values)), icon=":material/warning:")
     elif run.latest(Diverged):
         st.warning(page.t("training.diverged"))
 

@@ -199,7 +199,7 @@ def mistakes(page: Frame, shown: Shown) -> None:
     (st.success if outcome.passed else st.warning)(verdict)
     st.markdown(say)
     if name == "split_with_rest":
-        st.error(error_text(page.lang, refusal(inputs.x.shape[1])), icon="✋")
+        st.error(error_text(page.lang, refusal(inputs.x.shape[1])), icon=":material/block:")
     pattern = trial.wrong_pattern if on else trial.right_pattern
     labels = [str(i + 1) for i in range(len(pattern))]
     attention_matrix(page, pattern, labels, labels, key="step.mistake.matrix")
@@ -226,7 +226,7 @@ def _model_row(page: Frame, name: str, pair: ReadyPair) -> None:
     try:
         reading = reading_of(pair.model, pair.b, pair.query_b)
     except OwiError as error:
-        st.error(error_text(page.lang, error), icon="✋")
+        st.error(error_text(page.lang, error), icon=":material/block:")
         return
     layer = reading.record.n_layer - 1
     weights = reading.record.row(reading.query, layer)

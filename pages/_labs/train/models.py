@@ -53,7 +53,7 @@ def _download(page: Frame, run: Run | None) -> None:
     size = (run.folder / FILE_NAME).stat().st_size
     if size > MAX_UPLOAD_BYTES:
         values = {"size": size / MEGABYTE, "limit": MAX_UPLOAD_BYTES / MEGABYTE}
-        st.caption("⚠️ " + page.t("take.too_large", **values))
+        st.caption(":material/warning: " + page.t("take.too_large", **values))
 
 
 def _upload(page: Frame, jobs: SessionJobs) -> None:

@@ -187,7 +187,7 @@ def _edit_of(source: str, written: Any) -> Edit | None:
 def _side(page: Frame, source: str, name: str, found: Touched, cell: Cell) -> None:
     side: Side = getattr(found, name)
     word = words_of(source).label(cell.word_id)
-    square = {"tied": "🟦", "untied": "🟧"}[name]
+    square = {"tied": ":blue[■]", "untied": ":orange[■]"}[name]
     place = f"{word}[{cell.dimension}]"
     st.markdown(f"{square} **{page.t(f'side.{name}')}** · {markdown_plain(place)}")
     shown = (

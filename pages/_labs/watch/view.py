@@ -36,7 +36,7 @@ def choose_code(page: Frame) -> str:
 def seen_under(page: Frame, code: str) -> Sight[Draw | None] | None:
     """Return what the code stands for; where it is nothing, say what to do."""
     if not code:
-        st.info(page.t("code.none"), icon="👥")
+        st.info(page.t("code.none"), icon=":material/groups:")
         return None
     sight = register().sight(code)
     if sight is None:

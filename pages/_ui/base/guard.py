@@ -27,9 +27,9 @@ def guarded(lang: str) -> Iterator[None]:
         if error.code == "text_empty":
             st.info(error_text(lang, error), icon="✏️")
         else:
-            st.error(error_text(lang, error), icon="✋")
+            st.error(error_text(lang, error), icon=":material/block:")
     except Exception:
         number = uuid.uuid4().hex[:6]
         _log.exception("unexpected failure %s", number)
         t = translator(lang, "common")
-        st.error(t.markdown("error.unexpected", number=number), icon="⚠️")
+        st.error(t.markdown("error.unexpected", number=number), icon=":material/warning:")

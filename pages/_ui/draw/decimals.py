@@ -41,7 +41,7 @@ def decimal(
     with st.container(width=look.pop("width", "stretch")):
         st.text_input(label, key=field, on_change=_take_typed, args=(key, low, high), **look)
         if refusal is not None:
-            st.error(_why(page, label, refusal, (low, high), number), icon="✋")
+            st.error(_why(page, label, refusal, (low, high), number), icon=":material/block:")
     return number
 
 

@@ -181,9 +181,11 @@ class Panel:
             return
         diverged, stopped = run.latest(Diverged), run.latest(Stopped)
         if run.code:
-            st.error(error_text(page.lang, OwiError(run.code, **run.values)), icon="⚠️")
+            st.error(
+                error_text(page.lang, OwiError(run.code, **run.values)), icon=":material/warning:"
+            )
         elif diverged is not None:
-            st.warning(_divergence(page, diverged), icon="📈")
+            st.warning(_divergence(page, diverged), icon=":material/trending_up:")
         elif run.latest(Finished) is not None:
             verdict(page, run)
         elif stopped is not None:
@@ -197,7 +199,7 @@ class Panel:
         if run is None or not run.shared or run.state not in SHAREABLE:
             return
         told = "shared.stored" if run.state in ENDED else "shared.under_way"
-        st.info(self.page.t(told), icon="🗂️")
+        st.info(self.page.t(told), icon=":material/inventory_2:")
         if st.button(self.page.t("shared.again"), key=f"{self.name}.fresh"):
             session_jobs().start(run.experiment, run.params, private=run.private, fresh=True)
             st.rerun()
@@ -223,7 +225,10 @@ def remarks(page: Frame, run: Run) -> list[str]:
     """Return what the run reports of settings that do not act as they were set."""
     begun = run.latest(Started)
     found = begun.remarks if begun is not None else []
-    return [f"⚠️ {error_text(page.lang, OwiError(each.code, **each.values))}" for each in found]
+    return [
+        f":material/warning: {error_text(page.lang, OwiError(each.code, **each.values))}"
+        for each in found
+    ]
 
 
 def only_progress(_page: Frame, _run: Run) -> None:

@@ -31,7 +31,9 @@ def offer(page: Frame, place: str, run: Run, draw: Draw | None) -> None:
     common = Frame(page.lang, translator(page.lang, "common"), page.theme)
     t = common.t
     with st.container(horizontal=True, vertical_alignment="center"):
-        opened = st.popover(f"👥 {t('class.button')}", key=f"{place}.class", on_change="rerun")
+        opened = st.popover(
+            t("class.button"), icon=":material/groups:", key=f"{place}.class", on_change="rerun"
+        )
         if code is not None:
             st.markdown(t("class.code", code=code), width="content")
     if not opened.open:

@@ -13,14 +13,18 @@ from typing import Any, NoReturn
 import streamlit as st
 
 from owi_core import process
+from owi_core.assets import ASSETS
 from pages._ui.base import access, i18n, links, page_contents, settings, teaching
-from pages._ui.base.entries import HOME, PageEntry, listed_entries, page_entries
+from pages._ui.base.entries import HOME, PageEntry, grouped_entries, page_entries
 from pages._ui.base.i18n import Translator, translator
 from pages._ui.base.mounting import mount, page_style
 from pages._ui.base.page import Frame
 from pages._ui.base.theme import current_theme
 from pages._ui.frame import report, settings_check
 from pages._ui.session import state
+
+# A file of ours: for an emoji or a Material icon in the tab, Streamlit asks a foreign host.
+ICON = str(ASSETS / "icon.svg")
 
 
 def frame(name: str) -> Frame:
@@ -43,7 +47,7 @@ def frame(name: str) -> Frame:
     page_contents.begin(name)
     st.set_page_config(
         page_title=f"{t('page.title')} · OWI",
-        page_icon=t("page.icon"),
+        page_icon=ICON,
         layout="wide",
         initial_sidebar_state="collapsed" if teaching.asked().on else "auto",
         # An entry of our own makes the menu appear, and with it the choice of light and dark.
@@ -82,7 +86,7 @@ def language() -> str:
 def _page_not_found(lang: str) -> NoReturn:
     """Show that there is no such page, whether it is hidden or needs a token, and end the run."""
     t = translator(lang, "common")
-    st.set_page_config(page_title="OWI", page_icon=t("absent.icon"), layout="wide")
+    st.set_page_config(page_title="OWI", page_icon=ICON, layout="wide")
     st.html(f"<style>{_css_words(t)}{page_style()}</style>")
     with st.sidebar:
         _sidebar(lang, t, pages=True)
@@ -140,11 +144,12 @@ def _further_reading(t: Translator) -> None:
 
 def _sidebar(lang: str, t: Translator, *, pages: bool) -> None:
     st.html(f'<div class="owi-brand"><b>OWI</b><span>{t("brand")}</span></div>')
-    for entry in listed_entries(lang) if pages else ():
-        page_link(entry, lang)
-    st.html('<div class="owi-gap"></div>')
     _language_switch(lang, t)
-    st.caption(t("theme_note"))
+    with st.container(key="owi_navigation"):
+        for group, entries in grouped_entries(lang) if pages else ():
+            st.html(f'<div class="owi-group">{t(f"group.{group}")}</div>')
+            for entry in entries:
+                page_link(entry, lang)
     mount("frame")(
         key="owi.frame",
         data={"theme": current_theme(), "lang": {"zh": "zh-CN"}.get(lang, lang)},
@@ -166,6 +171,7 @@ def _language_switch(lang: str, t: Translator) -> None:
     st.segmented_control(
         t("language"),
         i18n.LANGUAGES,
+        label_visibility="collapsed",
         format_func=lambda code: translator(code, "common")("language_name"),
         required=True,
         key=state.LANGUAGE_WIDGET,

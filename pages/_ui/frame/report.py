@@ -19,7 +19,9 @@ def offer(lang: str, theme: Theme) -> None:
     t, now = translator(lang, "common"), page_contents.current()
     # Opening it runs the whole page, so that settings and code match what is on screen.
     with st.container(key="owi_report"):
-        opened = st.popover(t("report.open"), key="owi.report", on_change="rerun", icon="📄")
+        opened = st.popover(
+            t("report.open"), key="owi.report", on_change="rerun", icon=":material/description:"
+        )
     if not opened.open:
         return
     with opened:

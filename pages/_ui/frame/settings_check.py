@@ -25,7 +25,7 @@ def tell(lang: str) -> None:
     if wrong:
         _log_once(tuple(sentence(error) for error in wrong))
         told = " ".join(error_text(lang, error) for error in wrong)
-        st.caption(f"⚙️ {translator(lang, 'common')('settings_wrong')} {told}")
+        st.caption(f":material/settings: {translator(lang, 'common')('settings_wrong')} {told}")
 
 
 @cache

@@ -37,8 +37,8 @@ class Made:
 
 def button(page: Frame, view: View, *, ready: bool) -> None:
     """Draw the button; once pressed, the dialog with the link to the view."""
-    label = f"🔗 {page.t('share.button')}"
-    if st.button(label, key="owi.share", disabled=not ready):
+    label, icon = page.t("share.button"), ":material/share:"
+    if st.button(label, key="owi.share", icon=icon, disabled=not ready):
         st.dialog(page.t("share.title"))(_dialog)(page, view)
 
 

@@ -5,6 +5,7 @@ from streamlit.delta_generator import DeltaGenerator as Box
 
 from owi_core.errors import OwiError
 from pages._ui.base.links import TRAINED
+from pages._ui.base.mounting import mount
 from pages._ui.base.page import Frame
 from pages._ui.draw.run_panel import Panel, only_progress
 from pages._ui.frame import share
@@ -20,6 +21,7 @@ def draw(
     """Draw the share button beside the title, then the lesson; wait for the link's model."""
     waits = link_replay.waits_for_model(opened)
     with title:
+        _theme_switch(page)
         share.button(page, before, ready=not waits)
     if course is not None:
         bar.draw(page, course)
@@ -29,12 +31,18 @@ def draw(
         _wait_for_model(page, opened)
 
 
+def _theme_switch(page: Frame) -> None:
+    """Draw the switch between light and dark, at the top right where one looks for it."""
+    data = {"theme": page.theme, "label": page.t("theme_switch")}
+    mount("theme_switch")(key="owi.theme", data=data, width="content")
+
+
 def _wait_for_model(page: Frame, opened: Opened) -> None:
     """Offer the link's model, or draw its progress; end the page here until it is ready."""
     if TRAINED in opened.offered:
         link_replay.offer(page.t, opened)
     else:
-        st.info(page.t("share.model_under_way"), icon="🔗")
+        st.info(page.t("share.model_under_way"), icon=":material/share:")
         Panel.of(page, opened.runs[TRAINED], "link").watch(only_progress)
     if st.button(page.t("share.without_model"), key="owi.without_model"):
         link_replay.give_up_model(opened)

@@ -92,7 +92,7 @@ def draw(page: Frame, found: Course | OwiError) -> None:
     """Draw the lesson; while a question waits for its answer, the script stops here."""
     t = translator(page.lang, "lessons")
     if isinstance(found, OwiError):
-        st.error(error_text(page.lang, found), icon="✋")
+        st.error(error_text(page.lang, found), icon=":material/block:")
         return
     with st.container(border=True, key="owi_lesson"):
         _progress(t, found)
@@ -174,7 +174,7 @@ def _verdict(t: Translator, question: Question, said: int) -> None:
     try:
         found = measured(question)
     except OwiError as error:
-        st.error(error_text(t.lang, error), icon="✋")
+        st.error(error_text(t.lang, error), icon=":material/block:")
         return
     right = question.of_outcome(found.outcome)
     line = number_line(t, question, found)
@@ -224,7 +224,7 @@ def _rows(t: Translator, course: Course) -> Iterator[tuple[str, str]]:
         try:
             found = measured(question)
         except OwiError as error:
-            yield "✋", f"**{question.ask}** {error_text(t.lang, error)}"
+            yield ":material/block:", f"**{question.ask}** {error_text(t.lang, error)}"
             continue
         mark = "–" if said is None else "✓" if question.of_outcome(found.outcome) == said else "✗"
         yours = t("not_said") if said is None else question.choices[said].text

@@ -44,7 +44,7 @@ def here(lang: str, page: str) -> None:
 def _door(page: Frame, name: str, lesson: Lesson | LessonError) -> None:
     if isinstance(lesson, LessonError):
         st.markdown(f"`{name}`")
-        st.caption(f"✋ {error_text(page.lang, lesson)}")
+        st.caption(f":material/block: {error_text(page.lang, lesson)}")
         return
     _link(page.lang, name, lesson)
     st.caption(lesson.about)
@@ -54,4 +54,4 @@ def _link(lang: str, name: str, lesson: Lesson) -> None:
     first = lesson.steps[0]
     file = next(entry.file for entry in page_entries(lang) if entry.name == first.page)
     address = {links.LANGUAGE: lang, **entrance(name), **first.view}
-    st.page_link(file, label=lesson.title, icon="🎓", query_params=address)
+    st.page_link(file, label=lesson.title, icon=":material/school:", query_params=address)

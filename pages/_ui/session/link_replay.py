@@ -83,7 +83,7 @@ def offer(t: Translator, opened: Opened) -> None:
         kind = "model" if name == TRAINED else "run"
         settings = [f"{key} = {params[key]}" for key in recipe.settings]
         about = {"experiment": recipe.experiment, "settings": settings or "–"}
-        st.info(t.markdown(f"share.{kind}_offered", **about), icon="🔗")
+        st.info(t.markdown(f"share.{kind}_offered", **about), icon=":material/share:")
     label = t("share.train", count=len(opened.offered))
     st.button(label, key="owi.link_train", type="primary", on_click=agree, args=(opened,))
 
@@ -100,7 +100,7 @@ def tell(lang: str) -> None:
         return
     with view.line.container():
         if sentences:
-            st.caption("🔗 " + " ".join(sentences))
+            st.caption(":material/share: " + " ".join(sentences))
         if opened.offered:
             offer(t, opened)
 
