@@ -35,8 +35,10 @@ _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
 _FIELD = re.compile(r"Object (missing required|contains unknown) field `(.*?)`", re.DOTALL)
 
 _DECIMAL = re.compile(r"[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
-# A minus sign and a full stop as word processors and Chinese input methods write them.
-_AS_TYPED_ELSEWHERE = str.maketrans({"\u2212": "-", "\u3002": "."})
+# A minus sign and a full stop as word processors and Chinese input methods write them, and the
+# marks without a shape that come along when a number is copied from a page.
+_SHAPELESS = "\u00ad\u200b\u200e\u200f\u202a\u202c\u202d\u2060\u2066\u2068\u2069\ufeff"
+_AS_TYPED_ELSEWHERE = str.maketrans({"\u2212": "-", "\u3002": "."} | dict.fromkeys(_SHAPELESS, ""))
 
 
 class MisfitError(ValueError):

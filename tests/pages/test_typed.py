@@ -20,7 +20,7 @@ FIELDS = (
     ("masking", "masking.prompt", {}, False),
     ("feedback", "feedback.prompt.language", {}, False),
     ("step", "step.text", {"source": "sentence"}, True),
-    ("train", "train.swap.watch", {}, False),
+    ("train", "train.swap.watch", {}, True),
 )
 IDS = [key for _, key, _, _ in FIELDS]
 

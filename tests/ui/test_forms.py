@@ -30,6 +30,8 @@ NUMBERS = some.floats(allow_nan=False, allow_infinity=False)
         ("0，5", 0.5),
         ("0。5", 0.5),
         ("+4", 4.0),
+        ("\ufeff0\u200b.003\u2060", 0.003),
+        ("\u202a−2,5\u202c", -2.5),
     ],
 )
 def test_a_decimal_is_read_with_a_point_or_a_comma(typed: str, number: float) -> None:

@@ -176,9 +176,12 @@ def _settings(
 ) -> dict[str, Any]:
     """Draw widgets beside each other, as many as fit; two on a phone."""
     values = {}
+    by_words = prefix.split(".")[1] in FAMILIES
     with st.container(horizontal=True):
         for parameter in shown:
             name = parameter.name
             key, usual = f"{prefix}.{name}", start[name]
-            values[name] = setting_field(page, parameter, key, usual=usual, width=width)
+            values[name] = setting_field(
+                page, parameter, key, usual=usual, by_words=by_words, width=width
+            )
     return values

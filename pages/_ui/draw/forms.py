@@ -38,13 +38,15 @@ def setting_field(
     usual: Any = None,
     high: float | None = None,
     label: str = "",
+    by_words: bool = False,
     **look: Any,
 ) -> Any:
     """Draw the field of a declared parameter and return its value.
 
     The label is `setting.NAME` and the help `setting_help.NAME` of the page's catalog.
     usual: the default, where it depends on other choices.  high: a lower upper bound than the
-    declared one.  look: passed to the widget, for example its width.
+    declared one.  by_words: a sentence that is typed is cut into words.  look: passed to the
+    widget, for example its width.
     """
     name = parameter.name
     label = label or page.t(f"setting.{name}")
@@ -64,7 +66,7 @@ def setting_field(
             **about,
         )
     if parameter.kind is str:
-        text = sentence_field(page, label, key, usual, by_words=False, **about)
+        text = sentence_field(page, label, key, usual, by_words=by_words, **about)
         if text.strip():  # an empty one means: the usual
             check_text(clean(text).text, LONGEST_LINE)
         return text
