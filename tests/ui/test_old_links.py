@@ -21,6 +21,18 @@ def plain(value: Any) -> Any:
     return [plain(part) for part in value] if isinstance(value, tuple | list) else value
 
 
+def as_then(key: str, value: Any) -> Any:
+    """Return a kept value in the form of the version before.
+
+    A branch of the feedback page has had a seventh part since then: how each forced token was
+    drawn, which is empty for a link that does not say.
+    """
+    if key != "feedback.branches":
+        return value
+    assert all(branch[6:] == [[]] for branch in value)
+    return [branch[:6] for branch in value]
+
+
 @pytest.mark.parametrize(
     "entry",
     [pytest.param(entry, marks=() if id(entry) in QUICK else pytest.mark.slow) for entry in OLD],
@@ -28,6 +40,6 @@ def plain(value: Any) -> Any:
 )
 def test_a_link_of_the_version_before_opens_the_same_view(entry: dict[str, Any]) -> None:
     app = calm(reopened(entry["page"], entry["link"]))
-    held = {key: plain(value) for key, value in kept_by(app).items()}
+    held = {key: as_then(key, plain(value)) for key, value in kept_by(app).items()}
     assert {key: held.get(key, "gone") for key in entry["kept"]} == entry["kept"]
     assert not [c.value for c in app.caption if c.value.startswith(SHARE)]  # nothing was left out
