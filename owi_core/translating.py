@@ -4,16 +4,21 @@ Shapes: N pairs, S source tokens, T target tokens, L decoder layers, H heads, V 
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import NamedTuple, Protocol
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
 from owi_core.corpora.translation import Pair
 from owi_core.encoder_decoder import PAD_ID, EncoderDecoder
+from owi_core.errors import TextError
 from owi_core.model import ModelOutput
-from owi_core.tokenizer import WordTokenizer
+from owi_core.tokenizer import Encoding, WordTokenizer
 from owi_core.training import IGNORED, Dataset
 
 BOS, EOS = WordTokenizer.bos_id, WordTokenizer.eos_id
@@ -115,6 +120,79 @@ def beam(model: Translator, source: Tensor, width: int, most: int) -> list[Trans
         if all(t.ended for t in kept):
             break
     return kept
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A sentence, what the model wrote, and three kinds of attention: (L, H, queries, keys).
+
+    encoder: (…, S, S).  decoder: (…, T, T), its first query is the begin mark.  cross: (…, T, S);
+    row t is the one that chose word t.  log_p: (T,) of each word, in nats.
+    """
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    encoder: NDArray[np.float32]
+    decoder: NDArray[np.float32]
+    cross: NDArray[np.float32]
+    log_p: NDArray[np.float64]
+
+    def share_right(self, wanted: Sequence[str]) -> float:
+        """Return the share of words that are right and in the right order, 0 to 1."""
+        return SequenceMatcher(None, self.target, tuple(wanted), autojunk=False).ratio()
+
+
+class Written(NamedTuple):
+    """A translation that a search found, and its log p in nats."""
+
+    words: tuple[str, ...]
+    log_p: float
+
+
+class Bundled(Protocol):
+    """A model with its tokenizers, as `translator_file` loads it."""
+
+    @property
+    def model(self) -> EncoderDecoder: ...
+
+    @property
+    def languages(self) -> Languages: ...
+
+
+@torch.no_grad()
+def look(bundle: Bundled, text: str, *, cut: int | None = None) -> Seen:
+    """Translate a text and return what every layer looked at; TextError for an unknown word.
+
+    cut: a source word that is hidden from encoder and decoder.  The translation is that of the
+    whole text all the same, so that it can be compared word for word.
+    """
+    model, encoding = bundle.model.eval(), _read(bundle, text)
+    source = torch.tensor([encoding.ids])
+    written = greedy(model, source, _longest(bundle))[0]
+    visible = torch.ones_like(source, dtype=torch.bool)
+    if cut is not None and len(encoding.ids) > 1:
+        visible[0, cut] = False
+    ids = torch.tensor([[BOS, *written]])
+    out = model(ids, source=source, visible=visible, explicit=True)
+    T = len(written)
+    log_p = out.logits[0, :T].double().log_softmax(-1)[torch.arange(T), list(written)]
+    assert out.pattern is not None
+    return Seen(
+        encoding.labels,
+        tuple(bundle.languages.target.label(i) for i in written),
+        out.encoder_pattern[:, 0].numpy(),
+        out.pattern[:, 0, :, :T, :T].numpy(),
+        out.cross_pattern[:, 0, :, :T].numpy(),
+        log_p.numpy(),
+    )
+
+
+def search(bundle: Bundled, text: str, width: int) -> tuple[Written, ...]:
+    """Return the translations of a text that a beam of this width finds, likeliest first."""
+    source = torch.tensor([_read(bundle, text).ids])
+    label = bundle.languages.target.label
+    found = beam(bundle.model, source, width, _longest(bundle))
+    return tuple(Written(tuple(label(i) for i in each.ids), each.log_p) for each in found)
 
 
 def exact(model: Translator, pairs: Sequence[Pair], languages: Languages) -> list[bool]:
@@ -224,6 +302,19 @@ def _cached_step(model: EncoderDecoder, source: Tensor) -> Callable[[Tensor], Te
         return model.decoder.write(ids[:, -1:], keys, cache=cache).logits[:, -1]
 
     return step
+
+
+def _longest(bundle: Bundled) -> int:
+    # One place is the begin mark's, and greedy reads one word more than it keeps.
+    return bundle.model.config.decoder.block_size - 2
+
+
+def _read(bundle: Bundled, text: str) -> Encoding:
+    encoding = bundle.languages.source.encode(text)
+    T, limit = len(encoding.ids), bundle.model.config.encoder.block_size
+    if limit < T:
+        raise TextError("text_over_block", tokens=T, block_size=limit, over=T - limit)
+    return encoding
 
 
 def _until_end(ids: list[int]) -> tuple[int, ...]:

@@ -271,6 +271,11 @@ function hatching(pen, palette) {
 
 function outline({ data, palette, wide, high, cell }, pen) {
   const width = wide * data.key_labels.length;
+  pen.strokeStyle = palette.b;
+  pen.lineWidth = 3;
+  for (const [query, key] of data.outlined) {
+    pen.strokeRect(key * wide + 2, query * high + 2, wide - 5, high - 5);
+  }
   pen.strokeStyle = palette.ink;
   if (data.selected !== null && data.selected < data.pattern.length) {
     pen.lineWidth = 2.5;

@@ -5,6 +5,8 @@ what is not there: the gold alignment of such a digit is empty.
 """
 
 import random
+import re
+from collections.abc import Sequence
 
 from owi_core.corpora.translation import Pair
 
@@ -46,6 +48,16 @@ def date_pair(year: int, month: int, day: int) -> Pair:
     target = f"{year:04}-{month:02}-{day:02}"
     digits = tuple(i for i, character in enumerate(target) if character != "-")
     return Pair(tuple(source), tuple(target), tuple(gold), digits, "date")
+
+
+def reads_back(source: Sequence[str], digits: str) -> bool:
+    """Return whether the digits, read aloud, are the source: a number's or a date's."""
+    date = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", digits)
+    if date:
+        year, month, day = map(int, date.groups())
+        return date_pair(year, month, day).source == tuple(source)
+    whole = digits.isdecimal() and len(digits) <= len(str(LARGEST))
+    return whole and digits == str(int(digits)) and number_pair(int(digits)).source == tuple(source)
 
 
 def number_pairs(seed: int, count: int, part: str) -> tuple[Pair, ...]:

@@ -168,6 +168,21 @@ def fill(frame: Frame, fillers: dict[str, str]) -> Pair:
     return Pair(source, tuple(_with_articles(target)), tuple(gold), tuple(content), frame.name)
 
 
+def recognise(words: Sequence[str]) -> Pair | None:
+    """Return the pair whose source sentence these words are; None when no frame fits."""
+    classes = dictionary()
+    for frame in FRAMES:
+        whole = frame.source.split()
+        for parts in (whole, [part for part in whole if part != "{time}"]):
+            if len(parts) != len(words):
+                continue
+            fillers = {p[1:-1]: w for p, w in zip(parts, words, strict=True) if p[0] == "{"}
+            fits = all(word in classes[slot.split("_")[0]] for slot, word in fillers.items())
+            if fits and fill(frame, fillers).source == tuple(words):
+                return fill(frame, fillers)
+    return None
+
+
 def _english(word: str, slot: str, fillers: dict[str, str]) -> list[str]:
     if not slot:
         return [word]

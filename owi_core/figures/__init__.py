@@ -34,7 +34,7 @@ from owi_core.figures.maps import (
     position_table,
     row_over_training,
 )
-from owi_core.figures.matrix import pattern_matrix
+from owi_core.figures.matrix import outline_cells, pattern_matrix
 from owi_core.figures.numerals import signed
 from owi_core.figures.panels import reach_panels, thumbnails
 from owi_core.figures.path import attention_path, path_edges
@@ -67,6 +67,7 @@ __all__ = [
     "knockout_bars",
     "line_chart",
     "loss_curve",
+    "outline_cells",
     "palette",
     "palette_dict",
     "path_edges",

@@ -58,6 +58,17 @@ def pattern_matrix(
     return figure
 
 
+def outline_cells(
+    figure: go.Figure, cells: Sequence[tuple[int, int]], theme: Theme = "light"
+) -> go.Figure:
+    """Return a pattern's figure with a frame round each of the cells (query, key)."""
+    line = {"color": palette(theme).b, "width": 3}
+    for i, j in cells:
+        corners = {"x0": j - 0.44, "x1": j + 0.44, "y0": i - 0.44, "y1": i + 0.44}
+        figure.add_shape(type="rect", xref="x2", yref="y2", line=line, **corners)
+    return figure
+
+
 def bare_matrix(
     pattern: np.ndarray,
     mask: np.ndarray,

@@ -12,12 +12,14 @@ from owi_core.corpora.numerals import (
     date_pairs,
     number_pair,
     number_pairs,
+    reads_back,
 )
 from owi_core.corpora.translation import (
     FRAMES,
     Pair,
     dictionary,
     fill,
+    recognise,
     sentence_pairs,
     vocabularies,
 )
@@ -160,3 +162,19 @@ def test_held_out_numbers_and_dates_never_occur_in_training(pairs) -> None:  # t
     train = {pair.target for pair in pairs(0, 2000, "train")}
     other = {pair.target for pair in pairs(1, 500, "heldout")}
     assert not train & other
+
+
+@pytest.mark.parametrize("part", ["train", "heldout", "frame"])
+def test_a_sentence_of_a_frame_is_recognised_with_its_translation(part: str) -> None:
+    for pair in sentence_pairs(4, 60, part):
+        assert recognise(pair.source) == pair
+    assert recognise(("小明", "小红")) is None
+
+
+def test_digits_are_right_when_they_read_back_as_the_source() -> None:
+    assert reads_back("一万零三百零五", "10305")
+    assert not reads_back("一万零三百零五", "10350")
+    assert not reads_back("一万零三百零五", "010305")
+    assert reads_back("二〇二六年十一月三十日", "2026-11-30")
+    assert not reads_back("二〇二六年十一月三十日", "2026-11-03")
+    assert not reads_back("一", "")

@@ -14,7 +14,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from owi_core.figures import Figure, NamedRow, loss_curve, pattern_matrix, row_bars
+from owi_core.figures import (
+    Figure,
+    NamedRow,
+    loss_curve,
+    outline_cells,
+    pattern_matrix,
+    row_bars,
+)
 from pages._ui.base.figure_text import figure_look
 from pages._ui.base.i18n import Translator
 from pages._ui.base.mounting import mount
@@ -26,6 +33,7 @@ from pages._ui.draw.say import Looked
 Weights = Sequence[float] | npt.NDArray[np.floating[Any]]
 Colour = Literal["A", "B"]
 Points = Sequence[tuple[int, float]]
+Cells = Sequence[tuple[int, int]]
 
 _MATRIX_TEXT = (
     "matrix_label matrix_numbers matrix_hint row_readout cell_readout forbidden scale_label axes "
@@ -86,12 +94,14 @@ def attention_matrix(
     *,
     mask: npt.ArrayLike | None = None,
     selected: int | None = None,
+    outlined: Cells = (),
     key: str,
 ) -> int | None:
     """Draw a pattern (T_q, T_k) on the fixed scale 0–1; return the row just chosen, else None.
 
     mask: (T_q, T_k) bool, True = may attend; forbidden cells are hatched. selected: the row to
-    outline. The caller keeps what was chosen: the value comes once, then None again.
+    outline. outlined: single cells to frame, as (query, key). The caller keeps what was chosen:
+    the value comes once, then None again.
     """
     values = np.asarray(pattern, dtype=np.float64)
     allowed = None if mask is None else np.asarray(mask, dtype=bool)
@@ -104,15 +114,16 @@ def attention_matrix(
         "key_labels": list(key_labels),
         "mask": None if allowed is None else _packed(allowed),
         "selected": selected,
+        "outlined": [list(cell) for cell in outlined],
         "theme": page.theme,
         "text": _texts(page.t, _MATRIX_TEXT),
     }
     chosen = _chosen("attention_matrix", data, key, len(query_labels))
     seen = np.ones(values.shape, dtype=bool) if allowed is None else allowed
-    make = partial(
+    drawn = partial(
         pattern_matrix, values, seen, query_labels, key_labels, query=selected, **figure_look(page)
     )
-    offer(page, make, key=key)
+    offer(page, lambda: outline_cells(drawn(), outlined, page.theme), key=key)
     return chosen
 
 
