@@ -3,6 +3,7 @@
 Shapes: L layers, H heads, T tokens.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -16,7 +17,8 @@ from torch import Tensor
 from owi_core.checkpoints import Bundle
 from owi_core.corpora import FAMILIES, PRONOUNS, Match, parse, possible_antecedents
 from owi_core.errors import ModelFileError, TextError
-from owi_core.probes.knockout import Edge, knock_out_row
+from owi_core.probes.knockout import Edge, answer_log_probability, knock_out_row
+from owi_core.probes.routes import Routes, answer_routes
 from owi_core.probes.rows import entropy_nats
 from owi_core.record import AttentionRecord
 from owi_core.segmentation import names_something, usual_form
@@ -59,21 +61,41 @@ class Answer:
 
 @dataclass(frozen=True)
 class Cut:
-    """One edge forbidden in all heads of its layer, and what that does to the answer."""
+    """One edge forbidden in all heads of its layer, and what that does to the answer.
+
+    everywhere_nats: what it does when the query may look at that token in no layer at all.
+    """
 
     edge: Edge
     word: str
     weight: float
     change_nats: float
+    everywhere_nats: float
 
     @property
     def effect(self) -> str:
-        """Whether the edge "carries" or "helps" the answer, is "idle", or "hinders" it."""
+        """Whether this one edge "carries" or "helps" the answer, is "idle", or "hinders" it."""
         if self.change_nats <= -CARRIES_NATS:
             return "carries"
         if self.change_nats <= -IDLE_NATS:
             return "helps"
         return "idle" if self.change_nats < IDLE_NATS else "hinders"
+
+    @property
+    def need(self) -> str:
+        """The same with every layer cut too, or "replaced": needed, but not in this layer alone.
+
+        One layer cannot show that a look is not needed: `person` loses nothing without it in
+        either layer, and 6 nats without it in both.
+        """
+        if self.change_nats <= -CARRIES_NATS:
+            return "carries"
+        helps = self.effect == "helps"
+        if self.everywhere_nats <= -(CARRIES_NATS if helps else IDLE_NATS):
+            return "replaced"
+        if helps:
+            return "helps"
+        return "idle" if max(self.change_nats, self.everywhere_nats) < IDLE_NATS else "hinders"
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +172,39 @@ class Reading:
             return None
         weight = float(self.record.row(self.query, edge.layer)[edge.key])
         change = float(self.effects[edge.layer, edge.key])
-        return Cut(edge, self.labels[edge.key], weight, change)
+        everywhere = change if self.record.n_layer == 1 else self._cut_everywhere(edge.key)
+        return Cut(edge, self.labels[edge.key], weight, change, everywhere)
+
+    @cached_property
+    def routes(self) -> Routes | None:
+        """The answer without a direct look at its word, and by that look alone.
+
+        None where no answer is known, or its word is not in the sentence.
+        """
+        if self.answer.reason != "known":
+            return None
+        return answer_routes(
+            self.bundle.model, self.encoding.ids, self.query, self.answer_id, self.meant
+        )
+
+    @property
+    def meant(self) -> tuple[int, ...]:
+        """The other tokens that are the answer's word."""
+        word = self.answer.word
+        return tuple(i for i, label in enumerate(self.labels) if label == word and i != self.query)
+
+    @cached_property
+    def _everywhere(self) -> dict[int, float]:
+        return {}
+
+    def _cut_everywhere(self, key: int) -> float:
+        """Return the answer's change in nats when the query may look at `key` in no layer."""
+        if key not in self._everywhere:
+            cut = [Edge(layer, self.query, key) for layer in range(self.record.n_layer)]
+            ids, model = self.encoding.ids, self.bundle.model
+            after = answer_log_probability(model, ids, self.query, self.answer_id, cut)
+            self._everywhere[key] = after - math.log(self.answer.probability)
+        return self._everywhere[key]
 
     def entropy_nats(self, layer: int) -> float:
         """Return the entropy of the query's row, mean over heads."""
@@ -171,6 +225,7 @@ class Reading:
             "answer": asdict(self.answer),
             "knock_out": _cut_dict(self.cut(strongest)),
             "knock_out_control": _cut_dict(self.cut(control)),
+            "routes": None if self.routes is None else self.routes.to_dict(),
             "checks": [asdict(check) for check in self.record.checks()],
         }
 

@@ -81,7 +81,7 @@ def show(page: Frame, pair: str, model: str, readings: Readings, place: Place) -
         with column:
             view.proof(page, name, reading, place[0], inputs[name])
     for name, reading in readings.items():
-        if say.is_two_hop(reading):
+        if say.is_indirect(reading):
             view.path(page, name, reading, inputs[name])
     view.whole_map(page, readings, place, inputs)
     view.flow(page, readings, next(iter(inputs.values())))

@@ -30,13 +30,21 @@ from owi_core.experiments._kit.session import (
     run_session,
 )
 from owi_core.model import Transformer
+from owi_core.probes.routes import Route, Routes, routed_logits
 from owi_core.tokenizer import Encoding, WordTokenizer
 from owi_core.training import IGNORED, Dataset, Trainer
 
 NAME = "pronoun"
 N_SPARE = 16
 BLOCK_SIZE = 128
-GOOD_ACCURACY, GOOD_MASS = 0.99, 0.9
+GOOD_ACCURACY = 0.99
+ROUTE_HOLDS = 0.9  # share of sentences that a route must answer right by itself
+LEARNED: dict[Route, str] = {
+    "direct": "learned_direct",
+    "detour": "learned_by_detour",
+    "both": "learned_both_ways",
+    "neither": "learned_by_two_routes",
+}
 N_MEASURED = 200  # held-out sentences of a measurement while training goes on
 
 WATCHED = {
@@ -85,11 +93,16 @@ class Params(TransformerParams):
 
 @dataclass(frozen=True)
 class Result(BaseResult):
-    """Shares answered right of three kinds of sentences, and [layer][head] weight on the answer."""
+    """Shares answered right of three kinds of sentences, and [layer][head] weight on the answer.
+
+    accuracy_without_direct, accuracy_direct_alone: of held-out sentences with one route closed.
+    """
 
     accuracy_heldout: Number
     accuracy_heldout_structure: Number
     accuracy_unseen_words: Number
+    accuracy_without_direct: Number
+    accuracy_direct_alone: Number
     attention_on_antecedent: list[list[Number]]
     n_params: int
     steps: int
@@ -208,31 +221,58 @@ def measure_samples(bundle: Bundle, samples: Sequence[Sample]) -> Measured:
     return Measured(right / len(samples), mass / len(samples), loss / len(samples))
 
 
+@torch.no_grad()
+def measure_routes(bundle: Bundle, samples: Sequence[Sample]) -> Routes:
+    """Return the accuracy with both routes, without the direct look, and by that look alone."""
+    assert isinstance(bundle.tokenizer, WordTokenizer)
+    meant_at = torch.tensor([sample.antecedent for sample in samples])
+    data, size, right = encode_samples(samples, bundle.tokenizer), 128, np.zeros(3)
+    for start, part in zip(range(0, len(samples), size), data.parts(size), strict=True):
+        assert part.read_at is not None
+        words = part.ids.gather(1, meant_at[start : start + size, None])  # (B, 1)
+        meant = part.ids == words  # (B, T): a word may occur twice
+        meant.scatter_(1, part.read_at[:, None], False)
+        intact = bundle.model.eval()(part.ids, lengths=part.lengths, read_at=part.read_at)
+        cut = routed_logits(bundle.model, part.ids, part.read_at, meant, part.lengths)
+        found = torch.stack([intact.logits[:, 0], *cut]).argmax(dim=-1)  # (3, B)
+        right += (found == part.targets[:, 0]).sum(dim=1).numpy()
+    intact_share, without, alone = (right / len(samples)).tolist()
+    return Routes(intact_share, without, alone, without >= ROUTE_HOLDS, alone >= ROUTE_HOLDS)
+
+
 def measure(prepared: Prepared) -> Result:
     """Return the result of a finished run."""
     bundle, trainer, _, tests = prepared
     measured = {name: measure_samples(bundle, samples) for name, samples in tests.items()}
+    routes = measure_routes(bundle, tests["heldout"])
     return Result(
         accuracy_heldout=measured["heldout"].accuracy,
         accuracy_heldout_structure=measured["heldout_structure"].accuracy,
         accuracy_unseen_words=measured["unseen_words"].accuracy,
+        accuracy_without_direct=routes.without_direct,
+        accuracy_direct_alone=routes.direct_alone,
         attention_on_antecedent=measured["heldout"].mass.round(4).tolist(),
         **of_training(bundle, trainer),
     )
 
 
 def verdict(result: Result) -> Verdict:
-    """Return what may be said of a result: right by the direct link, by a detour, or not right."""
+    """Return what may be said of a result: whether it is right, and by which route."""
     mass = np.array(result.attention_on_antecedent).mean(axis=1)  # (L,)
     # Which layer looks is not fixed beforehand: a model may use the first one and copy.
     layer = int(mass.argmax())
     accuracy = result.accuracy_heldout
-    if accuracy < GOOD_ACCURACY:
-        code = "not_learned"
-    else:
-        # Right answers alone do not show that the row looks at the word meant.
-        code = "learned_direct" if mass[layer] >= GOOD_MASS else "learned_by_detour"
-    values = {"accuracy": accuracy, "layer": layer + 1, "mass": round(float(mass[layer]), 4)}
+    without, alone = result.accuracy_without_direct, result.accuracy_direct_alone
+    # Neither right answers nor a large weight show by which route the answer comes: the cuts do.
+    routes = Routes(accuracy, without, alone, without >= ROUTE_HOLDS, alone >= ROUTE_HOLDS)
+    code = LEARNED[routes.route] if accuracy >= GOOD_ACCURACY else "not_learned"
+    values = {
+        "accuracy": accuracy,
+        "layer": layer + 1,
+        "mass": round(float(mass[layer]), 4),
+        "without_direct": without,
+        "direct_alone": alone,
+    }
     return Verdict(code, accuracy >= GOOD_ACCURACY, values)
 
 

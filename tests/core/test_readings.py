@@ -357,7 +357,7 @@ def test_what_is_printed_holds_all_that_was_promised() -> None:
     assert {"word", "probability", "runner_up", "margin_nats", "known", "reason"} <= set(
         values["answer"]
     )
-    assert {"edge", "word", "weight", "change_nats"} == set(values["knock_out"])
+    assert {"edge", "word", "weight", "change_nats", "everywhere_nats"} == set(values["knock_out"])
     assert [check["passed"] for check in values["checks"]] == [True] * 4
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from owi_core import experiments, training
-from owi_core.checkpoints import load
+from owi_core.checkpoints import load, shipped
 from owi_core.corpora import FAMILIES, pronoun_corpus
 from owi_core.errors import OwiError, RunError, SettingError, TextError
 from owi_core.events import (
@@ -44,8 +44,10 @@ from owi_core.experiments import (
 from owi_core.experiments._kit.ending import early_end
 from owi_core.experiments._kit.params import BaseParams, command, holds_typed_text, note_of
 from owi_core.experiments._kit.session import MAX_SNAPSHOTS
+from owi_core.probes.routes import answer_routes
 from owi_core.readings import read
 from owi_core.tokenizer import WordTokenizer
+from pages._ui.base.i18n import translator
 from tests.experiments.some import some
 from tests.house.source import ROOT
 from tests.tiny import global_generator_untouched, refused, rng, sentences_of
@@ -677,20 +679,46 @@ def test_verdict_of_language_is_chosen_by_what_was_measured(
 
 
 @pytest.mark.parametrize(
-    ("accuracy", "mass", "code"),
+    ("accuracy", "without", "alone", "code"),
     [
-        (1.0, [[0.1, 0.1], [1.0, 0.9]], "learned_direct"),
-        (1.0, [[0.1, 0.1], [0.2, 0.9]], "learned_by_detour"),
-        (0.5, [[0.1, 0.1], [1.0, 1.0]], "not_learned"),
+        (1.0, 0.12, 1.0, "learned_direct"),
+        (1.0, 0.95, 0.1, "learned_by_detour"),
+        (1.0, 0.95, 0.95, "learned_both_ways"),
+        (1.0, 0.5, 0.5, "learned_by_two_routes"),
+        (0.5, 0.0, 0.5, "not_learned"),
     ],
 )
 def test_verdict_of_pronoun_is_chosen_by_what_was_measured(
-    accuracy: float, mass: list[list[float]], code: str
+    accuracy: float, without: float, alone: float, code: str
 ) -> None:
-    result = some(pronoun.Result, accuracy_heldout=accuracy, attention_on_antecedent=mass)
+    result = some(
+        pronoun.Result,
+        accuracy_heldout=accuracy,
+        accuracy_without_direct=without,
+        accuracy_direct_alone=alone,
+        attention_on_antecedent=[[0.1, 0.1], [0.2, 0.3]],  # a spread row is no detour
+    )
     verdict = pronoun.verdict(result)
     assert (verdict.code, verdict.passed) == (code, code != "not_learned")
     assert verdict.values["layer"] == 2
+    for lang in ("zh", "en"):
+        assert f"{accuracy:.1%}" in translator(lang, "train")(f"verdict.{code}", **verdict.values)
+
+
+@pytest.mark.parametrize("name", ["fit_bidirectional", "person", "street", "swap", "verb"])
+def test_every_shipped_pronoun_model_is_direct_by_the_experiment(name: str) -> None:
+    bundle = shipped(name)
+    samples = list(pronoun_corpus(bundle.note["params"]["family"], 5, 60, 40).heldout)
+    found = pronoun.measure_routes(bundle, samples)
+    one_by_one = []
+    for sample in samples:
+        encoding = bundle.tokenizer.encode_words(sample.words)  # type: ignore[union-attr]
+        meant = [i for i, word in enumerate(sample.words) if word == sample.target]
+        target = encoding.ids[sample.antecedent]
+        one_by_one.append(answer_routes(bundle.model, encoding.ids, sample.position, target, meant))
+    assert found.route == "direct"
+    assert found.direct_alone == sum(r.holds_direct_alone for r in one_by_one) / 40
+    assert found.without_direct == sum(r.holds_without_direct for r in one_by_one) / 40
 
 
 def test_samples_are_padded_on_the_right_and_asked_at_the_pronoun() -> None:

@@ -146,9 +146,9 @@ def test_markup_that_was_typed_is_escaped_in_prose() -> None:
     assert "<b>" not in told(calm(app))
 
 
-def test_an_answer_by_a_detour_shows_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_is_not_direct_shows_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
     assert T("path.title", side="A") not in [h.value for h in opened("rows").subheader]
-    monkeypatch.setattr("pages._ui.draw.say.is_two_hop", lambda reading: True)
+    monkeypatch.setattr("pages._ui.draw.say.is_indirect", lambda reading: True)
     app = calm(opened("rows"))
     assert T("path.title", side="A") in [h.value for h in app.subheader]
     assert T("path.title", side="B") in [h.value for h in app.subheader]

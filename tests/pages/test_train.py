@@ -326,11 +326,18 @@ def test_place_in_the_queue_is_told_and_the_next_in_turn_is_told_so() -> None:
     assert "Next in turn" in progress_text(page, next_one)
 
 
+LEARNED = {
+    "accuracy": 0.998, "layer": 2, "mass": 0.97, "without_direct": 0.1, "direct_alone": 0.99
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("verdict", "values", "passed"),
     [
-        ("learned_direct", {"accuracy": 0.998, "layer": 2, "mass": 0.97}, True),
-        ("learned_by_detour", {"accuracy": 0.998, "layer": 1, "mass": 0.3}, True),
+        ("learned_direct", LEARNED, True),
+        ("learned_by_detour", LEARNED, True),
+        ("learned_both_ways", LEARNED, True),
+        ("learned_by_two_routes", LEARNED, True),
         ("not_learned", {"accuracy": 0.5, "layer": 2, "mass": 0.1}, False),
         ("loss_rose", {"first": 6.4, "last": 29000.0, "lr": 10.0}, False),
         ("learned_by_heart", {"honest_loss": 0.07, "floor": 0.05, "loss": 0.08}, True),

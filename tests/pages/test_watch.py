@@ -21,7 +21,13 @@ WORDS = {lang: catalog(lang, "watch") for lang in ("zh", "en")}
 LEARNED = {
     "code": "learned_direct",
     "passed": True,
-    "values": {"accuracy": 0.998, "layer": 2, "mass": 0.97},
+    "values": {
+        "accuracy": 0.998,
+        "layer": 2,
+        "mass": 0.97,
+        "without_direct": 0.1,
+        "direct_alone": 0.99,
+    },
 }
 
 

@@ -1,14 +1,19 @@
 """A finding is said only when it was measured, and the opposite is said when it was not."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+import torch
 
 from owi_core.checkpoints import shipped, shipped_names
+from owi_core.corpora import character_text
 from owi_core.figures import is_same_everywhere
-from owi_core.gallery import ready_pair
-from owi_core.readings import Reading, read, row_gap
+from owi_core.gallery import READY_PAIRS, ready_pair
+from owi_core.probes.knockout import Edge, answer_log_probability
+from owi_core.probes.routes import Routes
+from owi_core.readings import IDLE_NATS, Reading, read, row_gap
 from pages._ui.base.i18n import LANGUAGES, translator
 from pages._ui.draw import say
 
@@ -64,16 +69,85 @@ def test_entropy_is_measured_against_the_keys_the_query_may_see() -> None:
     assert spread["flat"] == pytest.approx(np.log(4))
 
 
-def test_an_edge_is_praised_only_for_what_its_loss_costs() -> None:
+@pytest.mark.parametrize(
+    ("change", "everywhere", "code"),
+    [
+        (-6.0, -9.0, "carries"),
+        (-0.5, -0.6, "helps"),
+        (-0.5, -2.1, "replaced"),
+        (0.01, -0.11, "replaced"),
+        (0.01, -0.09, "idle"),
+        (0.01, 0.2, "hinders"),
+        (0.7, 0.0, "hinders"),
+        (0.7, -3.0, "replaced"),
+    ],
+)
+def test_an_edge_is_judged_by_its_cut_in_one_layer_and_in_all(
+    change: float, everywhere: float, code: str
+) -> None:
     a, _ = both("nouns")
     edge = a.strongest()
     assert edge is not None
-    for change, code in [(-6.0, "carries"), (-0.5, "helps"), (0.01, "idle"), (0.7, "hinders")]:
-        changed = replace(a)
-        effects = np.zeros((a.record.n_layer, len(a.labels)), np.float32)
-        effects[edge.layer, edge.key] = change
-        changed.__dict__["effects"] = effects
-        assert say.proof_lines(changed, edge.layer)[0][0] == f"proof.{code}"
+    changed = replace(a)
+    effects = np.zeros((a.record.n_layer, len(a.labels)), np.float32)
+    effects[edge.layer, edge.key] = change
+    changed.__dict__["effects"] = effects
+    changed.__dict__["_everywhere"] = {edge.key: everywhere}
+    key, values = say.proof_lines(changed, edge.layer)[0]
+    assert key == f"proof.{code}"
+    for lang in LANGUAGES:
+        assert values["everywhere"] in translator(lang, "rows")(key, **values)
+
+
+READY = [(pair.name, side) for pair in READY_PAIRS for side in "ab"]
+
+
+@pytest.mark.parametrize(("name", "side"), READY)
+def test_no_ready_sentence_is_said_not_to_need_a_look_that_it_needs(name: str, side: str) -> None:
+    reading = both(name)["ab".index(side)]
+    for layer in range(reading.record.n_layer):
+        edge = reading.strongest(layer)
+        assert edge is not None
+        ids, target = reading.encoding.ids, reading.answer_id
+        cut = [Edge(i, reading.query, edge.key) for i in range(reading.record.n_layer)]
+        run = partial(answer_log_probability, reading.bundle.model, ids, reading.query, target)
+        change, everywhere = (run(edges) - run() for edges in ([edge], cut))
+        code = say.proof_lines(reading, layer)[0][0]
+        if not reading.answer.known:
+            assert code == "proof.guess"
+        elif min(change, everywhere) <= -IDLE_NATS - 1e-3:
+            assert code in ("proof.carries", "proof.helps", "proof.replaced")
+        if reading.answer.known and change > -IDLE_NATS and everywhere <= -2.01:
+            assert code == "proof.replaced"
+
+
+@pytest.mark.parametrize(("name", "side"), READY)
+def test_the_route_of_every_ready_sentence_is_that_of_the_experiment(name: str, side: str) -> None:
+    reading = both(name)["ab".index(side)]
+    line = say.route_line(reading)
+    if reading.answer.reason != "known":
+        assert line is None
+        return
+    model, ids = reading.bundle.model, reading.encoding.ids
+    T, L, query = len(ids), model.config.n_layer, reading.query
+    word = reading.answer.word
+    meant = [i for i, label in enumerate(reading.labels) if label == word and i != query]
+    masks = {name: model.default_mask(T).expand(L, 1, 1, T, T).clone() for name in "dw"}
+    for key in meant:
+        masks["w"][..., query, key] = False
+        for other in range(T):
+            if other != query and other not in meant:
+                masks["d"][..., other, key] = False
+    held, p = {}, {}
+    for closed, mask in masks.items():
+        logits = model(torch.tensor([list(ids)]), mask=mask).logits[0, query].detach()
+        held[closed] = int(logits.argmax()) == reading.answer_id
+        p[closed] = float(logits.softmax(-1)[reading.answer_id])
+    route = {(1, 0): "direct", (0, 1): "detour", (1, 1): "both", (0, 0): "neither"}
+    assert line is not None
+    assert line[0] == f"route.{route[held['d'], held['w']]}"
+    assert line[1]["alone"] == pytest.approx(p["d"], abs=1e-5)
+    assert line[1]["without"] == pytest.approx(p["w"], abs=1e-5)
 
 
 def test_an_edge_that_matters_more_than_the_strongest_is_named() -> None:
@@ -87,16 +161,52 @@ def test_an_edge_that_matters_more_than_the_strongest_is_named() -> None:
     assert lines["proof.dearest"]["layer"] == 1
 
 
-def test_a_pair_with_two_answers_moves_directly_or_by_a_detour_as_measured() -> None:
+def with_route(reading: Reading, direct: bool, other: bool) -> Reading:
+    """Return the reading as if the answer held, or not, by each route alone."""
+    changed = replace(reading)
+    changed.__dict__["routes"] = Routes(1.0, float(other), float(direct), other, direct)
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("direct", "other", "route", "finding"),
+    [
+        (True, False, "direct", "moved"),
+        (False, True, "detour", "moved_by_detour"),
+        (True, True, "both", "moved_otherwise"),
+        (False, False, "neither", "moved_otherwise"),
+    ],
+)
+def test_a_pair_with_two_answers_moves_by_the_route_that_was_measured(
+    direct: bool, other: bool, route: str, finding: str
+) -> None:
     a, b = both("nouns")
-    T = len(a.labels)
-    assert say.finding(a, b, 1, None)[0] == "finding.moved"
-    elsewhere = with_row(a, one_hot(T, 3))
-    assert say.finding(elsewhere, b, 1, None)[0] == "finding.moved_by_detour"
-    assert say.is_two_hop(elsewhere)
+    changed = with_route(a, direct, other)
+    assert say.finding(changed, b, 1, None)[0] == f"finding.{finding}"
+    assert say.is_indirect(changed) == (finding != "moved")
+    line = say.route_line(changed)
+    assert line is not None
+    assert line[0] == f"route.{route}"
+    for lang in LANGUAGES:
+        for page, key in (("rows", line[0]), ("home", f"check.{line[0]}")):
+            assert f"{float(other):.2f}" in translator(lang, page)(key, **line[1])
 
 
-def test_a_detour_names_the_word_it_came_by_and_only_where_there_is_one() -> None:
+def test_a_spread_row_is_no_detour() -> None:
+    # `person` puts 0.85 of its weight on the word meant, and needs no other word to answer.
+    a, b = both("person")
+    assert say.finding(with_row(a, one_hot(len(a.labels), 3)), b, 1, None)[0] == "finding.moved"
+
+
+def test_two_texts_read_by_characters_are_continued_not_resolved() -> None:
+    bundle = shipped("language")
+    text = character_text("zh")
+    a, b = (read(bundle, text[start : start + 8]) for start in (0, 9))
+    assert say.finding(a, b, 0, None)[0] in ("finding.next", "finding.same_answer")
+    assert say.route_line(a) is None
+
+
+def test_two_looks_in_turn_are_named_only_where_there_are_two() -> None:
     a, _ = both("nouns")
     pattern = np.zeros_like(a.record.pattern)
     pattern[:, :, :, 0] = 1

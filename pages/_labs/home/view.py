@@ -113,7 +113,7 @@ def _finding(page: Frame, readings: Mapping[Name, Reading]) -> str:
 
 
 def _checks(page: Frame, readings: Mapping[Name, Reading]) -> str:
-    """Return the records' own checks and what cutting A's strongest edge did, as one line."""
+    """Return the records' own checks, what cutting did, and each answer's route, as one line."""
     rows = translator(page.lang, "rows")
     told = [check_mark(rows, *check) for check in say.checks(readings.values())[:2]]
     for reading in readings.values():
@@ -125,6 +125,9 @@ def _checks(page: Frame, readings: Mapping[Name, Reading]) -> str:
         values = {"query": reading.labels[reading.query], "key": cut.word}
         change = signed(cut.change_nats, 1)
         told.append(f"{mark} {page.t.markdown('check.cut', **values, change=change)}")
+        route = say.route_line(reading)
+        if route is not None:
+            told.append(page.t.markdown(f"check.{route[0]}", **route[1]))
     return " · ".join(told)
 
 

@@ -109,7 +109,7 @@ def proof(page: Frame, name: Name, reading: Reading, layer: int, inputs: Inputs)
 
 
 def path(page: Frame, name: Name, reading: Reading, inputs: Inputs) -> None:
-    """Draw the way of an answer that no layer looked straight at."""
+    """Draw the looks that an answer may come by, where it is not read directly alone."""
     st.subheader(page.t("path.title", side=name), anchor=False)
     st.markdown(_told(page, say.path_line(reading)))
     pattern = reading.record.pattern.mean(axis=1)

@@ -80,6 +80,8 @@ def proof_code(inputs: Inputs) -> str:
         f"edge = a.strongest({inputs.layer})",
         "if edge is not None:",
         "    print(edge, knock_out_nats(model, ids, a.query, a.answer_id, edge))",
+        "    print(a.cut(edge))  # everywhere_nats: the same look forbidden in every layer",
+        "print(a.routes)  # the answer without the direct look, and by it alone",
     )
 
 

@@ -80,20 +80,35 @@ def shape_of(reading: Looked, row: NDArray[np.float32]) -> str:
 
 
 def proof_lines(reading: Reading, layer: int) -> list[Line]:
-    """What cutting the row's strongest edge did to the answer, beside a control and the dearest."""
+    """What cutting the row's strongest edge did to the answer, beside other cuts and the routes."""
     cut = reading.cut(reading.strongest(layer))
     if cut is None:
         return [("proof.none", {"query": reading.labels[reading.query]})]
     # Below an answer that is not believed comes the number alone: no claim of what it rests on.
     believed = reading.answer.known
-    lines = [(f"proof.{cut.effect if believed else 'guess'}", _cut_values(reading, cut))]
+    lines = [(f"proof.{cut.need if believed else 'guess'}", _cut_values(reading, cut))]
     control = reading.cut(reading.control(cut.edge))
     if control is not None:
         lines.append(("proof.control", _cut_values(reading, control)))
     dearest = most_important_cut(reading) if believed else None
     if dearest is not None and dearest.change_nats < min(cut.change_nats, 0) - IDLE_NATS:
         lines.append(("proof.dearest", _cut_values(reading, dearest)))
-    return lines
+    route = route_line(reading)
+    return lines if route is None else [*lines, route]
+
+
+def route_line(reading: Reading) -> Line | None:
+    """By which route the answer comes, decided by closing both in turn; None without an answer."""
+    routes = reading.routes
+    if routes is None:
+        return None
+    values = {
+        "query": reading.labels[reading.query],
+        "word": reading.answer.word,
+        "without": routes.without_direct,
+        "alone": routes.direct_alone,
+    }
+    return f"route.{routes.route}", values
 
 
 def most_important_cut(reading: Reading) -> Cut | None:
@@ -105,27 +120,22 @@ def most_important_cut(reading: Reading) -> Cut | None:
     return reading.cut(Edge(int(layer), reading.query, int(key)))
 
 
-def is_two_hop(reading: Reading) -> bool:
-    """Whether an answer is known and no layer looks straight at it."""
-    if not reading.answer.known or reading.answer.antecedent is None:
-        return False
-    record = reading.record
-    rows = [record.row(reading.query, layer) for layer in range(record.n_layer)]
-    return max(mass_on_word(reading, row) for row in rows) < DIRECT_MASS
+def is_indirect(reading: Reading) -> bool:
+    """Whether an answer is known and the direct look alone does not account for it."""
+    return reading.routes is not None and reading.routes.route != "direct"
 
 
 def path_line(reading: Reading) -> Line:
-    """By which word the answer may have come, if two strong looks in turn lead to it."""
+    """By which word an answer may come that is not read directly: the two strongest looks."""
     pattern, query = reading.record.pattern.mean(axis=1), reading.query  # (L, T, T)
     word, labels = reading.answer.word, reading.labels
     values: dict[str, Any] = {"query": labels[query], "word": word}
-    meant = [i for i, label in enumerate(labels) if label == word and i != query]
     steps = [
         (float(pattern[late, query, via] * pattern[early, via, key]), late, early, via, key)
         for late in range(1, len(pattern))
         for early in range(late)
         for via in range(len(labels))
-        for key in meant
+        for key in reading.meant
         if via not in (query, key)
     ]
     if not steps or max(steps)[0] < LEAST_PATH:
@@ -138,9 +148,7 @@ def path_line(reading: Reading) -> Line:
 
 def mass_on_word(reading: Reading, row: NDArray[np.float32]) -> float:
     """The row's mass on every token that is the answer's word."""
-    word, query = reading.answer.word, reading.query
-    places = [i for i, label in enumerate(reading.labels) if label == word and i != query]
-    return float(row[places].sum())
+    return float(row[list(reading.meant)].sum())
 
 
 def finding(a: Reading, b: Reading, layer: int, head: int | None) -> Line:
@@ -187,7 +195,12 @@ def checks(readings: Iterable[Looked]) -> list[tuple[str, bool]]:
 def _both_known(a: Reading, b: Reading) -> str:
     if a.answer.word == b.answer.word:
         return "finding.same_answer"
-    return "finding.moved_by_detour" if is_two_hop(a) or is_two_hop(b) else "finding.moved"
+    routes = {reading.routes.route for reading in (a, b) if reading.routes is not None}
+    if not routes:
+        return "finding.next"
+    if routes == {"direct"}:
+        return "finding.moved"
+    return "finding.moved_by_detour" if "detour" in routes else "finding.moved_otherwise"
 
 
 def _wider(entropy_a: float, entropy_b: float) -> str:
@@ -239,6 +252,7 @@ def _cut_values(reading: Reading, cut: Cut) -> dict[str, Any]:
         "key": cut.word,
         "weight": cut.weight,
         "change": signed(cut.change_nats),
+        "everywhere": signed(cut.everywhere_nats),
         "word": reading.answer.word,
     }
 
