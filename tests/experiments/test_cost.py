@@ -375,12 +375,27 @@ def test_undivided_scores_spread_as_the_root_of_the_width(results):
 
 
 def test_gradient_through_the_softmax_is_its_jacobian():
-    scores = torch.randn(1, 1, 2, 64, generator=rng())
-    upstream = torch.randn(1, 1, 2, 64, generator=rng(1))
-    p = scores.softmax(dim=-1)
+    q = torch.randn(1, 1, 3, 8, generator=rng()).requires_grad_()
+    k = torch.randn(1, 1, 64, 8, generator=rng(2))
+    scores = q @ k.transpose(-1, -2) / 8**0.5
+    upstream = torch.randn(1, 1, 3, 64, generator=rng(1))
+    p = scores.detach().softmax(dim=-1)
     through = p * (upstream - (p * upstream).sum(dim=-1, keepdim=True))
-    found = scale._of_rows(scores, upstream)["gradient_norm"]
-    assert found == pytest.approx(float(through.norm(dim=-1).mean()), rel=1e-5)
+    at_q = through @ k / 8**0.5
+    found = scale._of_rows(scores, upstream, q)
+    assert found["gradient_norm"] == pytest.approx(float(through.norm(dim=-1).mean()), rel=1e-5)
+    assert found["gradient_at_q_median"] == pytest.approx(float(at_q.norm(dim=-1).median()))
+
+
+def test_without_the_division_scores_get_less_gradient_and_q_gets_more():
+    for seed in range(8):
+        both = scale.spread_of(128, seed)
+        scores, q = (
+            both["unscaled"][name] / both["scaled"][name]
+            for name in ("gradient_norm_median", "gradient_at_q_median")
+        )
+        assert scores < 0.5
+        assert q > 2
 
 
 def test_both_models_of_the_scale_begin_from_the_same_weights():

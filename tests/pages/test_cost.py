@@ -6,11 +6,15 @@ from streamlit.testing.v1 import AppTest
 from owi_core.experiments import cost
 from owi_core.experiments._kit.params import parameters
 from owi_core.experiments.cost import ranges, time
+from owi_core.experiments.cost.outside import KINDS
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
-from pages._labs.cost import form
+from owi_core.masks import Reach
+from owi_core.probes.reach import fraction_linked, linked_by_kind
+from pages._labs.cost import first, form
 from pages._labs.cost.code import run_code
-from pages._ui.base.i18n import catalog
+from pages._ui.base.i18n import catalog, translator
+from pages._ui.base.page import Frame
 from pages._ui.session import jobs
 from tests.pages_under_test import opened, told, type_number
 
@@ -62,11 +66,31 @@ def test_the_page_is_alive_before_anything_was_measured(lang: str) -> None:
     assert len(app.table) == 1
 
 
-def test_a_global_word_joins_all_only_where_it_looks_both_ways() -> None:
+def test_what_global_words_link_is_counted_and_said_only_where_there_are_some() -> None:
     app = opened("cost", lang="en")
-    assert "no help to far words" in told(app)
+    reached = linked_by_kind(("window", "window_global"), 24, 3, Reach(4, 1, 2))[:, -1]
+    window, share = (fraction_linked(each) for each in reached)
+    assert f"{share:.0%} of the pairs are linked after 3 layers; with the window alone, " in told(
+        app
+    )
+    assert f"{window:.0%}" in told(app)
+    assert "No far word that is not global" in told(app)
     both = app.segmented_control(key="cost.reach.ways").set_value("both").run()
-    assert "link 100% after 3 layers" in told(both)
+    assert "look both ways: 100% of the pairs" in told(both)
+    none = app.number_input(key="cost.reach.n_global").set_value(0).run()
+    assert "Global words" not in told(none)
+
+
+@pytest.mark.parametrize("n_global", range(1, 7))
+def test_words_linked_by_global_words_alone_are_counted_pair_by_pair(n_global: int) -> None:
+    page = Frame("en", translator("en", "cost"), "light")
+    found = first._found(24, 4, n_global, 2, True)
+    with_them, without = found.reached[[KINDS.index(k) for k in ("window_global", "window")], -1]
+    pairs = [(q, k) for q in range(24) for k in range(24) if with_them[q, k] and not without[q, k]]
+    said = first._global_line(page, found, n_global, True)
+    assert ("No far word that is not global" in said) == all(k < n_global for _, k in pairs)
+    everything = first._found(24, 24, n_global, 2, True)
+    assert "link nothing here" in first._global_line(page, everything, n_global, True)
 
 
 def test_the_window_that_is_wide_enough_is_said_to_link_everything() -> None:

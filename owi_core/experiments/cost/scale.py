@@ -39,13 +39,14 @@ SLOWER_NATS = 0.05
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of fresh scores: their spread, their softmax, and the gradient that gets through it."""
+    """Rows of fresh scores: their spread, their softmax, and the gradient at the scores and at q."""
 
     std: Number
     entropy_nats: Number
     largest_weight: Number
     gradient_norm: Number
     gradient_norm_median: Number
+    gradient_at_q_median: Number
 
 
 @dataclass(frozen=True)
@@ -113,21 +114,24 @@ def verdict(result: Result) -> Verdict:
 def spread_of(D: int, seed: int) -> dict[str, dict[str, float]]:
     """Return what fresh q, k ~ N(0, 1) of width D give, with the division and without."""
     rng = torch.Generator().manual_seed(seed)
-    q = torch.randn(1, 1, N_ROWS, D, generator=rng)
+    q = torch.randn(1, 1, N_ROWS, D, generator=rng).requires_grad_()
     k = torch.randn(1, 1, N_KEYS, D, generator=rng)
     # Any fixed gradient from above: what gets through depends on the softmax alone.
     upstream = torch.randn(1, 1, N_ROWS, N_KEYS, generator=rng)
     names = {SCALED: True, UNSCALED: False}
-    return {n: _of_rows(attention_scores(q, k, scale=on), upstream) for n, on in names.items()}
+    return {n: _of_rows(attention_scores(q, k, scale=on), upstream, q) for n, on in names.items()}
 
 
-def _of_rows(scores: Tensor, upstream: Tensor) -> dict[str, float]:
-    """Spread and entropy of rows, and the norm of the gradient that gets through their softmax."""
-    scores = scores.detach().requires_grad_()
+def _of_rows(scores: Tensor, upstream: Tensor, q: Tensor) -> dict[str, float]:
+    """Spread and entropy of rows, and the norms of the gradient at their scores and at q.
+
+    The two tell different stories: the division shrinks the gradient on its way from the scores to
+    q by the same √D, so a row whose scores get less may still pass more on to q.
+    """
     pattern = attention_pattern(scores, masks.bidirectional(N_KEYS)[:1])
-    # A saturated softmax lets hardly any gradient through: this is what scaling prevents.
-    (through,) = torch.autograd.grad(pattern, scores, upstream)
-    norms = through.norm(dim=-1).flatten()  # (N_ROWS,)
+    # A saturated softmax lets hardly any gradient through to the scores.
+    at_scores, at_q = torch.autograd.grad(pattern, (scores, q), upstream, retain_graph=True)
+    norms = at_scores.norm(dim=-1).flatten()  # (N_ROWS,)
     pattern = pattern.detach()
     entropy = -torch.xlogy(pattern, pattern).sum(dim=-1)
     return {
@@ -136,6 +140,7 @@ def _of_rows(scores: Tensor, upstream: Tensor) -> dict[str, float]:
         "largest_weight": float(pattern.max(dim=-1).values.mean()),
         "gradient_norm": float(norms.mean()),
         "gradient_norm_median": float(norms.median()),
+        "gradient_at_q_median": float(at_q.norm(dim=-1).median()),
     }
 
 

@@ -23,11 +23,15 @@ NARROW = 140
 
 
 class Found(NamedTuple):
-    """Reached pairs (K, L, T, T), their shares (K, L), and how far back the window reaches."""
+    """Reached pairs (K, L, T, T), their shares (K, L), and how far back the window reaches.
+
+    joined: pairs that the window links in the end with global words, and not without.
+    """
 
     reached: np.ndarray
     shares: np.ndarray
     window_farthest: int
+    joined: np.ndarray
 
 
 def reach(page: Frame) -> None:
@@ -52,7 +56,8 @@ def reach(page: Frame) -> None:
         st.caption(page.t("reach.about"))
     with right:
         st.markdown(_window_line(page, found, chosen["tokens"]))
-        st.markdown(_global_line(page, found, causal))
+        if chosen["n_global"]:
+            st.markdown(_global_line(page, found, chosen["n_global"], causal))
         _layers_table(page, Reach(chosen["size"], chosen["n_global"], chosen["step"]))
 
 
@@ -98,7 +103,8 @@ def _found(tokens: int, size: int, n_global: int, step: int, causal: bool) -> Fo
     reached = linked_by_kind(KINDS, tokens, LAYERS, reach, causal=causal)
     shares = [[fraction_linked(layer, causal=causal) for layer in kind] for kind in reached]
     window = reached[KINDS.index("window"), -1]
-    return Found(reached.numpy(), np.array(shares), farthest(window))
+    joined = reached[KINDS.index("window_global"), -1] & ~window
+    return Found(reached.numpy(), np.array(shares), farthest(window), joined.numpy())
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -115,10 +121,19 @@ def _window_line(page: Frame, found: Found, tokens: int) -> str:
     )
 
 
-def _global_line(page: Frame, found: Found, causal: bool) -> str:
-    share = float(found.shares[KINDS.index("window_global"), -1])
-    code = "reach.global_alone" if causal else "reach.global_joins"
-    return page.t.markdown(code, layers=LAYERS, share=share)
+def _global_line(page: Frame, found: Found, n_global: int, causal: bool) -> str:
+    share, window = (
+        float(found.shares[KINDS.index(kind), -1]) for kind in ("window_global", "window")
+    )
+    others = int(found.joined[:, n_global:].sum())
+    if not found.joined.any():
+        code = "nothing_new"
+    elif causal:
+        code = "pass_on" if others else "only_themselves"
+    else:
+        code = "joins"
+    values = {"layers": LAYERS, "share": share, "window": window, "n_global": n_global}
+    return page.t.markdown(f"reach.global_{code}", **values, others=others)
 
 
 def _layers_table(page: Frame, reach: Reach) -> None:

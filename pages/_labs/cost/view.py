@@ -290,8 +290,8 @@ def _ranges_table(
 
 def _gradient_line(page: Frame, spread: Mapping[str, Mapping[str, Rows]]) -> str:
     largest = list(spread.values())[-1]
-    off, on = (largest[side].gradient_norm_median for side in ("unscaled", "scaled"))
-    ratio = off / on
-    return page.t.markdown(
-        "scale.gradient_small" if ratio < 0.5 else "scale.gradient_large", ratio=ratio
-    )
+    off, on = largest["unscaled"], largest["scaled"]
+    scores = off.gradient_norm_median / on.gradient_norm_median
+    q = off.gradient_at_q_median / on.gradient_at_q_median
+    both = "opposite" if scores < 1 <= q else "same_way"
+    return page.t.markdown(f"scale.gradient_{both}", scores=scores, q=q)
