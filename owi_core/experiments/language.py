@@ -1,7 +1,8 @@
 """A character model learns a short text by heart, or a longer one with its end held out.
 
 `quick` learns in seconds. `article` keeps the settings of the article that inspired this app; where
-that one calls its norm pre-norm, its code, and so this preset, is post-norm.
+that one calls its norm pre-norm, its code, and so this preset, is post-norm.  It states 174,838
+parameters; its configuration has 400,896 with its 25 characters.
 """
 
 import math
@@ -45,12 +46,14 @@ PRESETS: dict[str, dict[str, Any]] = {
     "quick": {
         "norm": "pre", "dropout": 0.0, "embedding_scale": _SQRT, "embedding_std": 1 / _SQRT,
         "init_std": 0.05, "activation": "gelu", "optimizer": "muon", "lr": 1e-2,
+        "weight_decay": 0.0,
         "schedule": "linear", "warmup_steps": 10, "batch_size": 10, "steps": 150, "epochs": 0,
         "window": 64, "n_layer": 3,
     },
     "article": {
         "norm": "post", "dropout": 0.1, "embedding_scale": _SQRT, "embedding_std": 1 / _SQRT,
-        "init_std": 0.05, "activation": "relu", "optimizer": "adam", "lr": 1e-3,
+        "init_std": 0.05, "activation": "gelu", "optimizer": "adamw", "lr": 1e-3,
+        "weight_decay": 0.01,  # what AdamW takes in PyTorch where nothing is said
         "schedule": "constant", "warmup_steps": 0, "batch_size": 32, "steps": 0, "epochs": 30,
         "window": 32, "n_layer": 3,
     },

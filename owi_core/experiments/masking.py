@@ -212,6 +212,7 @@ def verdict(result: Result, floor: float | None) -> Verdict:
         "causal_train": round(causal.train_loss_nats, 3),
         "accuracy": causal.next_token_accuracy,
         "other_accuracy": other.next_token_accuracy,
+        "floor": None if floor is None else round(floor, 3),
     }
     return Verdict(code, code.startswith("peeks"), values)
 

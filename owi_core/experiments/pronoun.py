@@ -59,7 +59,7 @@ LOOK_AHEAD = ("fit", "street")
 
 _USUAL: dict[str, Any] = {
     "n_layer": 2, "norm": "pre", "dropout": 0.0, "activation": "gelu", "init_std": 0.05,
-    "schedule": "linear", "warmup_steps": 20,
+    "schedule": "linear", "warmup_steps": 20, "weight_decay": 0.0,
 }  # fmt: skip
 # What each family needs; found by search, see the note of each shipped model.
 _ROOT = {"embedding_scale": math.sqrt(128), "embedding_std": 1 / math.sqrt(128)}

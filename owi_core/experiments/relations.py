@@ -42,7 +42,7 @@ Carried = Literal["alone", "shared", "spare"]
 
 _USUAL: dict[str, Any] = {
     "n_layer": 1, "norm": "pre", "dropout": 0.0, "activation": "gelu", "init_std": 0.05,
-    "schedule": "linear", "warmup_steps": 10, "optimizer": "adamw", "lr": 4e-3,
+    "schedule": "linear", "warmup_steps": 10, "weight_decay": 0.0, "optimizer": "adamw", "lr": 4e-3,
     "steps": 240, "batch_size": 64, "n_train": 8000,
 }  # fmt: skip
 

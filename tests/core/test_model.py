@@ -13,6 +13,7 @@ from torch import Tensor
 from owi_core import masks
 from owi_core.config import ModelConfig
 from owi_core.model import Block, Transformer, sinusoidal_positions
+from pages._ui.base.i18n import translator
 from tests.tiny import (
     BATCH,
     D_HEAD,
@@ -198,6 +199,11 @@ def test_article_preset_has_the_parameters_that_it_has_and_not_those_it_claims()
     assert (config.n_layer, config.d_model, config.n_head, config.d_mlp) == (3, 128, 4, 256)
     assert (config.block_size, config.dropout, config.norm) == (64, 0.1, "post")
     assert (config.positions, config.tie_weights, config.head_bias) == ("sinusoidal", True, False)
+    assert (config.activation, prepared.trainer.config.optimizer) == ("gelu", "adamw")
+    for lang in ("zh", "en"):
+        help_ = translator(lang, "train")("setting_help.preset")
+        assert "174,838" in help_
+        assert "400,896" in help_
 
 
 def test_parameters_are_counted_by_hand_and_a_shared_matrix_once() -> None:

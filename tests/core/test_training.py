@@ -115,6 +115,17 @@ def test_decay_is_decoupled_from_the_gradient_but_not_in_adam(optimizer: str) ->
         assert shrunk == decoupled
 
 
+@pytest.mark.parametrize(("decay", "equal"), [(0.0, True), (0.3, False)])
+def test_adam_and_adamw_are_the_same_to_the_last_bit_without_decay(
+    decay: float, equal: bool
+) -> None:
+    losses = [
+        finished(trainer(optimizer=name, lr=0.02, weight_decay=decay)).losses
+        for name in ("adam", "adamw")
+    ]
+    assert (losses[0] == losses[1]) == equal
+
+
 def test_another_seed_draws_other_batches() -> None:
     assert finished(trainer(seed=0)).losses != finished(trainer(seed=1)).losses
 

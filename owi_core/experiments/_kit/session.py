@@ -43,6 +43,9 @@ class TransformerParams(BaseParams):
     batch_size: int | None = setting(None, "samples per step", low=1, high=512)
     lr: float | None = setting(None, "highest learning rate", low=1e-6, high=10.0)
     optimizer: str | None = setting(None, "optimizer", choices=("adamw", "adam", "muon"))
+    weight_decay: float | None = setting(
+        None, "share of each weight taken away per step, times lr", low=0.0, high=10.0
+    )
     schedule: str | None = setting(
         None, "course of the learning rate", choices=("constant", "linear", "cosine", "noam")
     )

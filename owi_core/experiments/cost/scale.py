@@ -39,7 +39,7 @@ SLOWER_NATS = 0.05
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of fresh scores: their spread, their softmax, and the gradient at the scores and at q."""
+    """Rows of fresh scores: spread, softmax, and the gradient at the scores and at q."""
 
     std: Number
     entropy_nats: Number

@@ -12,6 +12,7 @@ from owi_core.experiments.connections.results import MapNumbers
 from owi_core.figures import influence_map, influence_text
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import UNDER_WAY
+from owi_core.peers import largest_difference
 from owi_core.probes.influence import InfluenceRecord
 from pages._labs.connections import form
 from pages._labs.connections.results import name_of, of_part, remember
@@ -39,7 +40,8 @@ def show(page: Frame) -> None:
     if result is None or (panel.run and panel.run.code):
         panel.outcome()
         return
-    st.caption(page.t("maps.fresh", seed=values["seed"]))
+    counts = [model["n_params"] for model in result["models"].values()]
+    st.caption(page.t("maps.fresh", seed=values["seed"], largest=largest_difference(counts)))
     one_sentence(page, result)
     show_code(page, experiment_code(NAME, values))
     panel.outcome()
