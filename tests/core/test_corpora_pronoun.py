@@ -94,6 +94,12 @@ def test_heldout_structures_never_occur_in_training(family: str) -> None:
     assert {word for sample in corpus.heldout_structure for word in sample.words} <= words
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_neither_noun_is_always_meant_where_a_structure_was_held_out(family: str) -> None:
+    first = [s.antecedent < s.distractors[0] for s in corpus_of(family).heldout_structure]
+    assert 0.4 <= sum(first) / len(first) <= 0.6
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_training_shows_every_noun_and_asks_for_every_possible_answer(
