@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from owi_core.experiments._kit.results import given
 from owi_core.experiments.connections import NAME, Result
 from owi_core.experiments.connections.results import MapNumbers
 from owi_core.figures import influence_map, influence_text
@@ -40,7 +41,7 @@ def show(page: Frame) -> None:
     if result is None or (panel.run and panel.run.code):
         panel.outcome()
         return
-    counts = [model["n_params"] for model in result["models"].values()]
+    counts = [given(model.n_params, 1) for model in result.models.values()]
     st.caption(page.t("maps.fresh", seed=values["seed"], largest=largest_difference(counts)))
     one_sentence(page, result)
     show_code(page, experiment_code(NAME, values))
