@@ -23,13 +23,14 @@ def main() -> None:
     page = frame("masking")
     run = latest_run(NAME)
     panel = Panel.of(page, run)
+    values = None
     with guarded(page.lang):
         values = form.choose(page)
         if panel.buttons():
             start(values, run)
             st.rerun()
     if run is not None:
-        show(page, panel, run)
+        show(page, panel, run, values)
     with guarded(page.lang):
         fit.show_both_masks(page)
     with guarded(page.lang):
@@ -43,11 +44,14 @@ def start(values: dict[str, Any], run: Run | None) -> None:
     session_jobs().start(NAME, values, replaces=run, private=form.is_private(values))
 
 
-def show(page: Frame, panel: Panel, run: Run) -> None:
+def show(page: Frame, panel: Panel, run: Run, values: dict[str, Any] | None) -> None:
     """The run: how far both are, how it ended, what was measured."""
     with guarded(page.lang):
         panel.let_watch(view.curves)
         panel.watch(view.curves)
+        if panel.settings_changed(values) and values is not None:
+            start(values, run)
+            st.rerun()
         panel.outcome()
         panel.offer_again()
     result = run_panel.result_of(run, Result)

@@ -22,13 +22,14 @@ def main() -> None:
     # A lab's own runs are shown on its own page.
     run = latest_run({form.experiment_of(corpus) for corpus in form.CORPORA})
     panel = Panel.of(page, run)
+    choice = None
     with guarded(page.lang):
         choice = choose(page)
         if panel.buttons():
             start(choice, run)
             st.rerun()
     if run is not None:
-        show(page, panel, run)
+        show(page, panel, run, choice)
     with guarded(page.lang):
         take_along(page, jobs, run)
     footer(page.lang)
@@ -50,10 +51,14 @@ def start(choice: Choice, run: Run | None) -> None:
     session_jobs().start(choice.experiment, choice.params, replaces=run, private=choice.private)
 
 
-def show(page: Frame, panel: Panel, run: Run) -> None:
+def show(page: Frame, panel: Panel, run: Run, choice: Choice | None) -> None:
     """The run: how far it is, how it ended, its story."""
     with guarded(page.lang):
         view.watch(panel)
+        asked = (None, "") if choice is None else (choice.params, choice.experiment)
+        if panel.settings_changed(*asked) and choice is not None:
+            start(choice, run)
+            st.rerun()
         panel.outcome()
         panel.offer_again()
         if panel.state in ENDED or panel.state == "paused":

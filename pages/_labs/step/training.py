@@ -18,7 +18,9 @@ from pages._ui.base.page import Frame
 from pages._ui.draw.components import LossSoFar, live_run
 from pages._ui.draw.forms import segments
 from pages._ui.draw.run_panel import R, result_of, runs_of
+from pages._ui.draw.run_settings import say_settings
 from pages._ui.session.jobs import session_jobs
+from pages._ui.session.state import kept_value
 
 POLL_SECONDS = 0.4
 MOST_RUNS = 8  # as many as a session keeps
@@ -111,6 +113,10 @@ def _failure(page: Frame, run: Run) -> None:
 def _relation_results(page: Frame, runs: list[Run]) -> None:
     if not runs:
         return
+    asked = {"n_head": kept_value(N_HEAD, 4, among=HEADS)}
+    if say_settings(page, runs[-1], asked, key="step.relations"):
+        session_jobs().start("relations", asked)
+        st.rerun()
     result = _result(runs[-1], relations_lab.Result)
     st.markdown(_knock_out_table(page, result))
     st.markdown("\n".join(f"- {line}" for line in _told(page, result)))

@@ -21,6 +21,7 @@ from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
 from pages._ui.draw import watch_offer
 from pages._ui.draw.components import Colour, LossSoFar, WordRow, live_run
+from pages._ui.draw.run_settings import say_settings
 from pages._ui.draw.watch_offer import Draw
 from pages._ui.session import link_replay
 from pages._ui.session.jobs import session_jobs
@@ -78,6 +79,9 @@ def run_lab(
         return None
     panel.let_watch(draw)
     panel.watch(draw)
+    if panel.settings_changed(params):
+        session_jobs().start(experiment, params, replaces=panel.run, private=private)
+        st.rerun()
     panel.outcome()
     panel.offer_again()
     return panel.run
@@ -173,6 +177,16 @@ class Panel:
             draw(self.page, run)
         elif done is not None and run.state not in ENDED:
             loss(self.page, run)
+
+    def settings_changed(self, asked: Mapping[str, Any] | None, experiment: str = "") -> bool:
+        """Say what the ended run is of; return whether the page's settings are to be run instead.
+
+        asked: the settings on the page, None where they cannot be read.  experiment: what they
+        are of, by default the run's own.
+        """
+        if self.run is None or self.state not in ENDED:
+            return False
+        return say_settings(self.page, self.run, asked, experiment=experiment, key=self.name)
 
     def outcome(self) -> None:
         """Say how the run ended, in words chosen by what was measured."""
