@@ -10,6 +10,7 @@ from owi_core.checkpoints import FILE_NAME
 from owi_core.events import Finished
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
+from pages._ui.base import escape
 from pages._ui.base.i18n import catalog
 from pages._ui.base.links import LONGEST_LINK, Limits
 from pages._ui.draw.decimals import typed_key
@@ -128,7 +129,11 @@ def test_a_text_too_long_for_a_link_is_left_out_and_named() -> None:
     app.text_input(key="rows.text.B").set_value("苹" * 1500).run()
     link = shared_link(app)
     assert len(link) <= LONGEST_LINK
-    assert "text\\.B" in dialog_of(app)
+    label = escape.markdown_plain(app.text_input(key="rows.text.B").label)
+    assert label in dialog_of(app)
+    assert "text\\.B" not in dialog_of(app)
+    labels = [button.proto.label for button in app.get("download_button")]
+    assert SAID["texts"] in labels
     assert calm(reopened("rows", link)).text_input(key="rows.text.A").value
 
 

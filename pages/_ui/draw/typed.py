@@ -15,7 +15,7 @@ from owi_core.segmentation import check_text
 from owi_core.tokenizer import WordTokenizer
 from pages._ui.base.i18n import Translator, translator
 from pages._ui.base.page import Frame
-from pages._ui.session.state import keep
+from pages._ui.session.state import keep, note_label
 
 
 def sentence_field(
@@ -26,6 +26,7 @@ def sentence_field(
     by_words: it is cut into words, so that its blanks are dropped.
     """
     text = str(st.text_input(label, key=keep(key, usual), **look) or "")
+    note_label(key, label)
     show_cleaning(page, text, by_words=by_words)
     return text
 

@@ -1,6 +1,6 @@
 """The share button and its dialog: the link to what is shown, a copy button, a code to scan."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from pages._ui.draw.scan import scan_code, show_link
 from pages._ui.session import recipes, state
 from pages._ui.session.models import current_model, current_recipe
 from pages._ui.session.state import View, keep
+
+MOST_NAMED = 8
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,25 @@ def _choose_shown(page: Frame) -> dict[str, str]:
     return now
 
 
+def _left_out(page: Frame, view: View, names: Sequence[str]) -> None:
+    """Name what the link does not hold as the page does, and offer the texts among it as a file."""
+    keys = {name: f"{view.page}.{name}" for name in names}
+    labels = {name: view.labels.get(key, name) for name, key in keys.items()}
+    shown = list(labels.values())[:MOST_NAMED]
+    st.caption(page.t.markdown("share.too_long", names=shown, longest=links.LONGEST_LINK))
+    values = {labels[name]: state.kept_value(key, None) for name, key in keys.items()}
+    texts = {label: text for label, text in values.items() if isinstance(text, str)}
+    if texts:
+        st.download_button(
+            page.t("share.texts"),
+            "\n\n".join(f"# {label}\n{text}" for label, text in texts.items()).encode(),
+            file_name=f"owi-{view.page}.txt",
+            mime="text/plain",
+            on_click="ignore",
+            key="owi.share_texts",
+        )
+
+
 def _dialog(page: Frame, view: View) -> None:
     t = page.t
     st.markdown(t("share.about"))
@@ -131,8 +152,7 @@ def _dialog(page: Frame, view: View) -> None:
         if getattr(made, name):
             st.caption(t(f"share.{name}"))
     if made.too_long:
-        shown = made.too_long[:8]
-        st.caption(t.markdown("share.too_long", names=shown, longest=links.LONGEST_LINK))
+        _left_out(page, view, made.too_long)
     if made.file is not None:
         st.download_button(
             t("share.file"),

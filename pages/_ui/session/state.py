@@ -61,12 +61,16 @@ class Opened:
 
 @dataclass
 class View:
-    """What a page has shown since it began: its keys with their defaults and limits, its runs."""
+    """What a page has shown since it began: its keys with their defaults and limits, its runs.
+
+    labels: what a key's field is called on the page.
+    """
 
     page: str = ""
     keys: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, Limits] = field(default_factory=dict)
     private: set[str] = field(default_factory=set)
+    labels: dict[str, str] = field(default_factory=dict)
     runs: dict[int, Run] = field(default_factory=dict)
     own_model: bool = False
     line: Any = None  # where the page tells what became of its link
@@ -106,6 +110,11 @@ def keep(
     if private:
         view.private.add(key)
     return key
+
+
+def note_label(key: str, label: str) -> None:
+    """Note what the field of a key is called on the page."""
+    current_view().labels[key] = label
 
 
 def held(key: str, default: T, **limits: Any) -> T:
