@@ -159,7 +159,17 @@ def _sidebar(lang: str, t: Translator, *, pages: bool) -> None:
 
 def _css_words(t: Translator) -> str:
     """Return the words that the style sheet puts in place of Streamlit's own English ones."""
-    words = ["upload", "enter", "ctrl_enter", "system", "light", "dark", "about", "refused"]
+    words = [
+        "upload",
+        "enter",
+        "ctrl_enter",
+        "system",
+        "light",
+        "dark",
+        "about",
+        "refused",
+        "awaited",
+    ]
     said = (
         f"--owi-say-{word}: {json.dumps(t(f'say.{word}'), ensure_ascii=False)};" for word in words
     )
