@@ -130,8 +130,9 @@ def _left_out(page: Frame, view: View, names: Sequence[str]) -> None:
     labels = {name: view.labels.get(key, name) for name, key in keys.items()}
     shown = list(labels.values())[:MOST_NAMED]
     st.caption(page.t.markdown("share.too_long", names=shown, longest=links.LONGEST_LINK))
-    values = {labels[name]: state.kept_value(key, None) for name, key in keys.items()}
-    texts = {label: text for label, text in values.items() if isinstance(text, str)}
+    # What is not a text is held to the kind of its default here, and comes back empty.
+    values = {labels[name]: state.kept_value(key, "") for name, key in keys.items()}
+    texts = {label: text for label, text in values.items() if text}
     if texts:
         st.download_button(
             page.t("share.texts"),
