@@ -130,7 +130,7 @@ def test_long_sentence_is_whole_at_every_width(server: Server, page_at: Open) ->
 def test_a_message_about_one_sentence_leaves_the_other_alone(server: Server, page_at: Open) -> None:
     page = opened(page_at, server)
     type_in(page, "   ")
-    expect(page.get_by_test_id("stAlert")).to_contain_text("现在是空的")
+    expect(page.get_by_test_id("stAlert")).to_contain_text("还是空的")
     expect(words_of(page, "b")).to_have_count(11)
     assert page.locator(".st-key-rows_side_a input").input_value() == "   "
 
