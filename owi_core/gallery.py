@@ -119,12 +119,29 @@ READY_PAIRS: tuple[ReadyPair, ...] = (
         "它",
         "杯子",
     ),
+    # The antecedent is the third word of one and the seventh of the other.
+    ReadyPair(
+        "place",
+        "swap",
+        "小明把杯子放在苹果旁边，小红拿走了它",
+        "小明在杯子旁边放了苹果，小红拿走了它",
+        "杯子",
+        "苹果",
+    ),
 )
+# The pair that a newcomer meets, in a language that they read. The bar must visibly move between
+# its sentences: over the same place two rows look alike, whatever word is there.
+_LEADS = {"zh": "place", "en": "street"}
 
 
 def ready_pair(name: str) -> ReadyPair | None:
     """Return the ready pair called `name`, or None."""
     return next((pair for pair in READY_PAIRS if pair.name == name), None)
+
+
+def lead_pair(lang: str) -> ReadyPair:
+    """Return the pair that the home page opens with."""
+    return next(pair for pair in READY_PAIRS if pair.name == _LEADS[lang])
 
 
 def model_for(*texts: str) -> str:

@@ -3,29 +3,42 @@
 import pytest
 
 from owi_core.checkpoints import shipped
-from owi_core.gallery import READY_PAIRS
+from owi_core.gallery import DEFAULT_MODEL, lead_pair
 from owi_core.readings import read
 from pages._ui.base.i18n import translator
 from pages._ui.frame.frame import page_entries
 from tests.pages_under_test import opened, told
 
-PAIR = READY_PAIRS[0]
-
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_both_answers_stand_there_with_the_models_probability(lang: str) -> None:
     text = told(opened("home", lang=lang))
-    bundle = shipped(PAIR.model)
-    for sentence, answer in ((PAIR.a, PAIR.answer_a), (PAIR.b, PAIR.answer_b)):
+    pair = lead_pair(lang)
+    bundle = shipped(pair.model)
+    for sentence, answer in ((pair.a, pair.answer_a), (pair.b, pair.answer_b)):
         reading = read(bundle, sentence)
         assert reading.answer.word == answer
         assert f"→ **{answer}**　{reading.answer.probability:.2f}" in text
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])
+def test_the_bar_moves_visibly_between_the_leading_sentences(lang: str) -> None:
+    pair = lead_pair(lang)
+    readings = [read(shipped(pair.model), text) for text in (pair.a, pair.b)]
+    highest = [int(r.record.row(r.query, r.record.n_layer - 1).argmax()) for r in readings]
+    assert abs(highest[0] - highest[1]) >= 2
+
+
+def test_visitors_read_the_leading_pair_in_their_language() -> None:
+    assert lead_pair("en").a.isascii()
+    assert not lead_pair("zh").a.isascii()
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
 def test_checks_tell_what_the_cut_costs(lang: str) -> None:
     text = told(opened("home", lang=lang))
-    cut = read(shipped(PAIR.model), PAIR.a)
+    pair = lead_pair(lang)
+    cut = read(shipped(pair.model), pair.a)
     measured = cut.cut(cut.strongest())
     assert measured is not None
     assert f"{abs(measured.change_nats):.1f}".replace(".", "\\.") in text
@@ -44,7 +57,7 @@ def test_every_page_of_the_catalogs_has_its_door(lang: str) -> None:
 
 def test_button_names_the_seconds_that_the_shipped_model_took() -> None:
     app = opened("home")
-    seconds = round(shipped(PAIR.model).note["result"]["train_seconds"])
+    seconds = round(shipped(DEFAULT_MODEL).note["result"]["train_seconds"])
     assert str(seconds) in app.button(key="home.train").label
 
 

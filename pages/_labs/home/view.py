@@ -6,7 +6,7 @@ import streamlit as st
 
 from owi_core.experiments.pronoun import Result
 from owi_core.figures import signed
-from owi_core.gallery import READY_PAIRS, ReadyPair
+from owi_core.gallery import DEFAULT_MODEL, lead_pair
 from owi_core.jobs.tasks import ENDED
 from owi_core.readings import Reading
 from pages._ui.base import settings, teaching
@@ -26,7 +26,6 @@ from pages._ui.session.jobs import session_jobs
 from pages._ui.session.reading import bundle_of, reading_of
 from pages._ui.session.state import held, set_kept
 
-FIRST: ReadyPair = READY_PAIRS[0]
 EXPERIMENT, TRAIN_PAGE = "pronoun", "train"
 DOORS_IN_A_ROW = 3
 
@@ -38,22 +37,26 @@ def style() -> None:
 
 @st.fragment
 def pair_alive(page: Frame) -> None:
-    """Draw the first ready pair with the row of the word that looks; a click chooses another."""
-    readings = {name: _reading(name) for name in SIDES}
+    """Draw the leading pair with the row of the word that looks; a click chooses another."""
+    pair = lead_pair(page.lang)
+    readings = {name: _reading(page, name) for name in SIDES}
     with st.container(key="home_pair"):
         for name, reading in readings.items():
             _line(page, name, reading)
     st.markdown(f"**{_finding(page, readings)}**")
     st.caption(_checks(page, readings))
     layer, query = readings["A"].record.n_layer - 1, readings["A"].query
-    show_code(page, answer_code(Inputs(FIRST.model, (FIRST.a,), (query,), layer)))
+    show_code(page, answer_code(Inputs(pair.model, (pair.a,), (query,), layer)))
 
 
 def train_button(page: Frame) -> None:
-    """Draw the button that trains the same model here and now, and goes to watch it."""
+    """Draw the button that trains a model here and now, and goes to watch it.
+
+    It trains the default model, whose training is the shortest.
+    """
     if TRAIN_PAGE in settings.current().hidden:
         return
-    result = Result.from_dict(bundle_of(FIRST.model).note["result"])
+    result = Result.from_dict(bundle_of(DEFAULT_MODEL).note["result"])
     seconds = max(1, round(result.train_seconds))
     if st.button(page.t("train.button", seconds=seconds), type="primary", key="home.train"):
         _start()
@@ -82,14 +85,15 @@ def name_explained(page: Frame) -> None:
     right.markdown(page.t("name.structural"))
 
 
-def _reading(name: Name) -> Reading:
-    text, query = {"A": (FIRST.a, FIRST.query_a), "B": (FIRST.b, FIRST.query_b)}[name]
+def _reading(page: Frame, name: Name) -> Reading:
+    pair = lead_pair(page.lang)
+    text, query = {"A": (pair.a, pair.query_a), "B": (pair.b, pair.query_b)}[name]
     index = clicked(_words_key(name))
     if isinstance(index, int | float):
         set_kept(_query_key(name), int(index))
-    usual = reading_of(FIRST.model, text, query)
+    usual = reading_of(pair.model, text, query)
     asked = held(_query_key(name), usual.query, among=range(len(usual.labels)))
-    return reading_of(FIRST.model, text, asked)
+    return reading_of(pair.model, text, asked)
 
 
 def _line(page: Frame, name: Name, reading: Reading) -> None:
@@ -133,7 +137,7 @@ def _checks(page: Frame, readings: Mapping[Name, Reading]) -> str:
 
 def _start() -> None:
     """Train from nothing, or share a run of the same recipe that is under way."""
-    params = {"family": bundle_of(FIRST.model).note["params"]["family"]}
+    params = {"family": bundle_of(DEFAULT_MODEL).note["params"]["family"]}
     set_kept("train.corpus", params["family"])
     jobs = session_jobs()
     if jobs.start(EXPERIMENT, params).state in ENDED:  # a stored result is no performance

@@ -25,7 +25,7 @@ def guarded(lang: str) -> Iterator[None]:
         yield
     except OwiError as error:
         if error.code == "text_empty":
-            st.info(error_text(lang, error), icon="✏️")
+            st.info(error_text(lang, error), icon=":material/edit:")
         else:
             st.error(error_text(lang, error), icon=":material/block:")
     except Exception:
