@@ -5,22 +5,14 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.browsing import (
-    EVERY_TWO,
-    Look,
-    Server,
-    mostly_slow,
-    set_number,
-    settled,
-    take_shot,
-)
+from tests.browser import browsing
 
 Open = Callable[..., Page]
 
 
-def at_tying(server: Server, page_at: Open, look: Look) -> Page:
+def at_tying(server: browsing.Server, page_at: Open, look: browsing.Look) -> Page:
     page = page_at(server.url + "/tying", look)
-    return settled(page)
+    return browsing.settled(page)
 
 
 def heads(page: Page) -> list[str]:
@@ -31,9 +23,9 @@ def heads(page: Page) -> list[str]:
 
 
 def test_the_edit_moves_the_tied_cell_of_ones_own_copy_and_both_train(
-    server: Server, page_at: Open
+    server: browsing.Server, page_at: Open
 ) -> None:
-    page, other = (at_tying(server, page_at, Look(lang)) for lang in ("zh", "en"))
+    page, other = (at_tying(server, page_at, browsing.Look(lang)) for lang in ("zh", "en"))
     before = heads(page)
     assert before[0] == before[1]
     page.get_by_role("button", name="写入").click()
@@ -54,20 +46,22 @@ def test_the_edit_moves_the_tied_cell_of_ones_own_copy_and_both_train(
 
     page.get_by_text("更多设置").click()
     for label, value in (("步数", 24), ("宽度", 8), ("训练句数", 200)):
-        set_number(page, label, value)
+        browsing.set_number(page, label, value)
     page.get_by_text("▶ 两个一起训练").click()
     expect(page.get_by_text("怎样会共用错")).to_be_visible(timeout=150_000)
     expect(page.get_by_text("最大相对误差")).to_be_visible()
-    settled(page)
+    browsing.settled(page)
     assert page.locator(".js-plotly-plot").count() == 4
 
 
-@pytest.mark.parametrize("look", mostly_slow(EVERY_TWO))
-def test_the_first_sight_in_all_looks(server: Server, page_at: Open, look: Look) -> None:
+@pytest.mark.parametrize("look", browsing.mostly_slow(browsing.EVERY_TWO))
+def test_the_first_sight_in_all_looks(
+    server: browsing.Server, page_at: Open, look: browsing.Look
+) -> None:
     page = at_tying(server, page_at, look)
     expect(page.locator("table").first).to_contain_text("load_state_dict(assign=True)")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
-    take_shot(page, f"tying-{look}")
+    browsing.take_shot(page, f"tying-{look}")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1")
     table = page.locator("table").first.bounding_box()
     assert table is not None

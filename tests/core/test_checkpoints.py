@@ -311,6 +311,18 @@ def test_a_note_keeps_what_this_version_does_not_know() -> None:
     assert from_bytes(rewritten(header_of(GOOD) | {"note": note})).note == note
 
 
+def refused_with_peak(data: bytes) -> tuple[ModelFileError, int]:
+    """Return how a file is refused, and the most bytes that reading it took."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError) as caught:
+            from_bytes(data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    return caught.value, peak
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -335,15 +347,9 @@ def test_settings_that_the_numbers_do_not_fit_are_refused_without_taking_memory(
     header = header_of(GOOD)
     header["model"] |= settings
     data = rewritten(header)
-    tracemalloc.start()
-    try:
-        with pytest.raises(ModelFileError) as caught:
-            from_bytes(data)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    error, peak = refused_with_peak(data)
     assert peak < 10_000_000
-    assert all(len(sentence) < 300 for sentence in sentences_of(caught.value))
+    assert all(len(sentence) < 300 for sentence in sentences_of(error))
 
 
 def test_a_giant_is_never_built(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -409,15 +415,9 @@ def hostile(shape: str, offsets: str = "[0, 4]", dtype: str = "F32", more: str =
     ],
 )
 def test_a_hostile_file_is_refused_without_taking_memory(data: bytes) -> None:
-    tracemalloc.start()
-    try:
-        with pytest.raises(ModelFileError) as caught:
-            from_bytes(data)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    error, peak = refused_with_peak(data)
     assert peak < len(data) + 20_000_000
-    assert all(sentences_of(caught.value))
+    assert all(sentences_of(error))
 
 
 def read_or_refuse(data: bytes) -> Bundle | None:

@@ -6,36 +6,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from owi_core.corpora import (
-    FAMILIES,
-    LANGUAGE_OF,
-    PRONOUNS,
-    Match,
-    parse,
-    possible_antecedents,
-    pronoun_corpus,
-    word_list,
-)
+from owi_core import corpora
 from owi_core.corpora.grammar import STRUCTURES, Element
 from owi_core.segmentation import joined
 from owi_core.tokenizer import WordTokenizer
 
-LISTS = word_list()
+LISTS = corpora.word_list()
 TOKENIZERS = {
-    language: WordTokenizer(word_list(language).words, classes=word_list(language).classes)
-    for language in LANGUAGE_OF.values()
+    language: WordTokenizer(
+        corpora.word_list(language).words, classes=corpora.word_list(language).classes
+    )
+    for language in corpora.LANGUAGE_OF.values()
 }
 WORDS = TOKENIZERS["zh"]
 
 
 def words_for(family: str) -> WordTokenizer:
-    return TOKENIZERS[LANGUAGE_OF[family]]
+    return TOKENIZERS[corpora.LANGUAGE_OF[family]]
 
 
-def recognise(text: str, family: str | None = None, language: str = "zh") -> Match | None:
+def recognise(text: str, family: str | None = None, language: str = "zh") -> corpora.Match | None:
     words = TOKENIZERS[language]
     labels = words.encode(text).labels
-    return parse(labels, [words.class_of(label) for label in labels], family)
+    return corpora.parse(labels, [words.class_of(label) for label in labels], family)
 
 
 def fillers(element: Element) -> tuple[str, ...]:
@@ -57,7 +50,7 @@ def test_no_longer_word_can_begin_where_a_word_of_a_sentence_begins() -> None:
     longer word that covers the next one whole counts as a clash too, whatever follows.)  English
     words stand apart.
     """
-    chinese = [s for s in STRUCTURES if LANGUAGE_OF[s.family] == "zh"]
+    chinese = [s for s in STRUCTURES if corpora.LANGUAGE_OF[s.family] == "zh"]
     kinds = {pair for s in chinese for line in s.variants for pair in pairwise(line)}
     clashes = [
         (word, following, longer)
@@ -71,18 +64,18 @@ def test_no_longer_word_can_begin_where_a_word_of_a_sentence_begins() -> None:
     assert clashes == []
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", corpora.FAMILIES)
 def test_every_sentence_is_cut_back_into_exactly_its_words(family: str) -> None:
-    corpus = pronoun_corpus(family, 5, n_train=600, n_heldout=200)
+    corpus = corpora.pronoun_corpus(family, 5, n_train=600, n_heldout=200)
     for sample in (*corpus.train, *corpus.heldout, *corpus.heldout_structure):
         encoding = words_for(family).encode(joined(sample.words))
         assert encoding.labels == sample.words
         assert encoding.unknown == ()
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", corpora.FAMILIES)
 def test_sentences_with_words_never_seen_are_cut_into_their_words_too(family: str) -> None:
-    for sample in pronoun_corpus(family, 5, n_train=8, n_heldout=300).unseen:
+    for sample in corpora.pronoun_corpus(family, 5, n_train=8, n_heldout=300).unseen:
         encoding = words_for(family).encode(joined(sample.words))
         assert encoding.labels == sample.words
         assert sample.antecedent in encoding.unknown
@@ -91,21 +84,23 @@ def test_sentences_with_words_never_seen_are_cut_into_their_words_too(family: st
 # Recognising
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", corpora.FAMILIES)
 def test_every_sentence_is_recognised_with_its_antecedent(family: str) -> None:
-    corpus = pronoun_corpus(family, 6, n_train=400, n_heldout=200)
+    corpus = corpora.pronoun_corpus(family, 6, n_train=400, n_heldout=200)
     for sample in (*corpus.train, *corpus.heldout, *corpus.unseen):
-        match = parse(sample.words, [words_for(family).class_of(w) for w in sample.words], family)
+        match = corpora.parse(
+            sample.words, [words_for(family).class_of(w) for w in sample.words], family
+        )
         assert match is not None
         assert (match.structure, match.position) == (sample.structure, sample.position)
         assert (match.antecedent, match.distractors) == (sample.antecedent, sample.distractors)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", corpora.FAMILIES)
 def test_structures_held_out_whole_are_not_recognised(family: str) -> None:
-    for sample in pronoun_corpus(family, 6, n_train=8, n_heldout=100).heldout_structure:
+    for sample in corpora.pronoun_corpus(family, 6, n_train=8, n_heldout=100).heldout_structure:
         classes = [words_for(family).class_of(word) for word in sample.words]
-        assert parse(sample.words, classes) is None
+        assert corpora.parse(sample.words, classes) is None
 
 
 @pytest.mark.parametrize(
@@ -200,14 +195,14 @@ def test_a_sentence_of_another_family_is_not_recognised_for_this_one() -> None:
 def test_any_line_of_words_is_recognised_or_not_but_never_an_error(
     words: list[str], data: st.DataObject
 ) -> None:
-    match = parse(words, [WORDS.class_of(word) for word in words])
+    match = corpora.parse(words, [WORDS.class_of(word) for word in words])
     if match is not None:
-        assert words[match.position] in PRONOUNS
+        assert words[match.position] in corpora.PRONOUNS
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", corpora.FAMILIES)
 def test_an_unknown_word_for_any_word_but_a_noun_or_name_is_not_recognised(family: str) -> None:
-    for sample in pronoun_corpus(family, 9, n_train=60, n_heldout=1).train:
+    for sample in corpora.pronoun_corpus(family, 9, n_train=60, n_heldout=1).train:
         classes = [words_for(family).class_of(word) for word in sample.words]
         for place, word_class in enumerate(classes):
             if word_class in ("noun", "male", "female", "mover", "way"):
@@ -215,7 +210,7 @@ def test_an_unknown_word_for_any_word_but_a_noun_or_name_is_not_recognised(famil
             if sample.words[place] in "。.":
                 continue
             words = [*sample.words[:place], "榴莲", *sample.words[place + 1 :]]
-            assert parse(words, [*classes[:place], None, *classes[place + 1 :]]) is None
+            assert corpora.parse(words, [*classes[:place], None, *classes[place + 1 :]]) is None
 
 
 @pytest.mark.parametrize(
@@ -231,4 +226,4 @@ def test_an_unknown_word_for_any_word_but_a_noun_or_name_is_not_recognised(famil
 def test_a_beginning_leaves_open_what_its_continuations_decide(text: str, meant: set[str]) -> None:
     labels = WORDS.encode(text).labels
     classes = [WORDS.class_of(label) for label in labels]
-    assert {labels[i] for i in possible_antecedents(labels, classes)} == meant
+    assert {labels[i] for i in corpora.possible_antecedents(labels, classes)} == meant

@@ -25,25 +25,18 @@ from owi_core.training import (
     lr_factor,
     windows,
 )
-from tests.tiny import (
-    VOCABULARY,
-    global_generator_untouched,
-    refused,
-    rng,
-    some_ids,
-    tiny_config,
-)
+from tests import tiny
 
 BLOCK = 7
 
 
 def text() -> Tensor:
-    return some_ids(59)
+    return tiny.some_ids(59)
 
 
 def trainer(model: dict[str, Any] | None = None, **settings: Any) -> Trainer:
     config = TrainConfig(**({"steps": 6, "batch_size": 5, "warmup_steps": 2} | settings))
-    transformer = Transformer(tiny_config(n_head=2, d_model=8, **(model or {})), rng(3))
+    transformer = Transformer(tiny.tiny_config(n_head=2, d_model=8, **(model or {})), tiny.rng(3))
     return Trainer(transformer, windows(text(), BLOCK), config)
 
 
@@ -194,7 +187,7 @@ def saved(folder: Path, n: int = 3, **settings: Any) -> Path:
 def test_damaged_state_is_refused(tmp_path: Path, name: str, content: bytes | None) -> None:
     path = saved(tmp_path) / name
     path.unlink() if content is None else path.write_bytes(content)
-    with refused("state_unreadable", RunError):
+    with tiny.refused("state_unreadable", RunError):
         trainer().load_state(tmp_path)
 
 
@@ -215,7 +208,7 @@ def test_damaged_state_is_refused(tmp_path: Path, name: str, content: bytes | No
 def test_state_that_contradicts_itself_is_refused(tmp_path: Path, spoil: dict[str, Any]) -> None:
     path = saved(tmp_path) / "state.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | spoil))
-    with refused("state_unreadable", RunError):
+    with tiny.refused("state_unreadable", RunError):
         trainer().load_state(tmp_path)
 
 
@@ -234,19 +227,19 @@ def test_state_of_another_run_is_refused(
     tmp_path: Path, model: dict[str, Any], settings: dict[str, Any]
 ) -> None:
     saved(tmp_path, optimizer="adamw")
-    with refused("state_unreadable", RunError):
+    with tiny.refused("state_unreadable", RunError):
         trainer(model, **settings).load_state(tmp_path)
 
 
 def test_state_of_muon_is_refused_by_adam(tmp_path: Path) -> None:
     saved(tmp_path, optimizer="muon")
-    with refused("state_unreadable", RunError):
+    with tiny.refused("state_unreadable", RunError):
         trainer(optimizer="adam").load_state(tmp_path)
 
 
 def test_training_leaves_the_global_generator_as_it_was() -> None:
     one = trainer({"dropout": 0.3})
-    with global_generator_untouched():
+    with tiny.global_generator_untouched():
         finished(one)
 
 
@@ -377,7 +370,7 @@ def minus_log_p(model: Transformer, ids: Tensor, at: int, target: int) -> float:
 def test_loss_on_the_answer_is_its_own_surprise_alone() -> None:
     # Bidirectional, or the padding behind a token could not reach it anyway.
     model = trainer({"mask": "bidirectional"}).model.eval()
-    ids, targets = some_ids(3, BLOCK), torch.tensor([[4], [0], [12]])
+    ids, targets = tiny.some_ids(3, BLOCK), torch.tensor([[4], [0], [12]])
     read_at, lengths = torch.tensor([2, 6, 0]), torch.tensor([4, 7, 1])
     by_hand = [
         minus_log_p(model, ids[b, : lengths[b]], int(read_at[b]), int(targets[b, 0]))
@@ -390,7 +383,7 @@ def test_loss_on_the_answer_is_its_own_surprise_alone() -> None:
 @torch.no_grad()
 def test_loss_on_all_is_the_mean_surprise_of_what_is_asked() -> None:
     model = trainer().model.eval()
-    ids, targets = some_ids(2, BLOCK), some_ids(2, BLOCK, seed=9)
+    ids, targets = tiny.some_ids(2, BLOCK), tiny.some_ids(2, BLOCK, seed=9)
     targets[0, 3:] = IGNORED
     by_hand = [
         minus_log_p(model, ids[b], t, int(targets[b, t]))
@@ -420,4 +413,4 @@ def test_parts_are_all_samples_in_order() -> None:
 
 
 def test_vocabulary_of_the_tests_is_that_of_the_model() -> None:
-    assert int(text().max()) < VOCABULARY
+    assert int(text().max()) < tiny.VOCABULARY

@@ -24,15 +24,7 @@ from owi_core.events import (
 from owi_core.experiments import masking
 from owi_core.experiments.faults import masks as wrong_masks
 from owi_core.experiments.masking import Params
-from owi_core.probes.leakage import (
-    change_matrix,
-    evaluation_loss_nats,
-    future_change_max,
-    gradient_matrix,
-    leak_max,
-    prefix_only,
-    prefix_only_loss_nats,
-)
+from owi_core.probes import leakage
 from owi_core.training import windows
 from tests.tiny import character_bundle, refused, rng, some_ids, tiny_config, tiny_model
 
@@ -113,9 +105,9 @@ def test_both_start_from_the_same_weights_and_see_the_same_batches() -> None:
 def test_a_run_leaves_both_models(finished: tuple[list[Event], Path]) -> None:
     folder = finished[1]
     ids = torch.tensor(load(folder).tokenizer.encode("山下有一条小河").ids)
-    assert leak_max(change_matrix(load(folder).model, ids)) == 0.0
+    assert leakage.leak_max(leakage.change_matrix(load(folder).model, ids)) == 0.0
     other = load(folder / "unmasked").model
-    leak = leak_max(change_matrix(other, ids))
+    leak = leakage.leak_max(leakage.change_matrix(other, ids))
     assert leak > 0
 
 
@@ -211,15 +203,15 @@ def test_typed_words_do_not_travel_with_the_model() -> None:
 
 
 def test_causal_changes_lie_on_and_below_the_diagonal_only() -> None:
-    changes = change_matrix(tiny_model(), some_ids(T))
-    assert leak_max(changes) == 0.0
+    changes = leakage.change_matrix(tiny_model(), some_ids(T))
+    assert leakage.leak_max(changes) == 0.0
     assert bool((changes.tril() > 0).sum() == T * (T + 1) // 2)
 
 
 def test_bidirectional_changes_are_everywhere() -> None:
-    changes = change_matrix(tiny_model(mask="bidirectional"), some_ids(T))
-    assert leak_max(changes) > 0
-    assert future_change_max(changes) > 0
+    changes = leakage.change_matrix(tiny_model(mask="bidirectional"), some_ids(T))
+    assert leakage.leak_max(changes) > 0
+    assert leakage.future_change_max(changes) > 0
 
 
 def test_a_change_is_what_two_runs_by_hand_differ_by() -> None:
@@ -231,13 +223,13 @@ def test_a_change_is_what_two_runs_by_hand_differ_by() -> None:
         other[s] = (ids[s] + k) % V
         moved = model(other[None]).logits[0, t] - model(ids[None]).logits[0, t]
         most = max(most, float(moved.detach().abs().max()))
-    assert float(change_matrix(model, ids)[t, s]) == pytest.approx(most, rel=1e-4)
+    assert float(leakage.change_matrix(model, ids)[t, s]) == pytest.approx(most, rel=1e-4)
 
 
 def test_gradients_agree_with_finite_differences() -> None:
     model = tiny_model(mask="bidirectional", tie_weights=False, positions="learned").double()
     ids = torch.arange(5)
-    found = gradient_matrix(model, ids)
+    found = leakage.gradient_matrix(model, ids)
     table, h = model.embedding.weight.data, 1e-5
     t, s = 1, 3
     square = 0.0
@@ -252,21 +244,21 @@ def test_gradients_agree_with_finite_differences() -> None:
 
 
 def test_gradients_of_a_causal_model_are_exactly_zero_above_the_diagonal() -> None:
-    gradients = gradient_matrix(tiny_model(), some_ids(T))
-    assert leak_max(gradients) == 0.0
-    assert future_change_max(gradients) > 0
+    gradients = leakage.gradient_matrix(tiny_model(), some_ids(T))
+    assert leakage.leak_max(gradients) == 0.0
+    assert leakage.future_change_max(gradients) > 0
 
 
 def test_equal_tokens_have_gradients_of_their_own() -> None:
-    gradients = gradient_matrix(tiny_model(), torch.full((4,), 3))
-    assert leak_max(gradients) == 0.0
+    gradients = leakage.gradient_matrix(tiny_model(), torch.full((4,), 3))
+    assert leakage.leak_max(gradients) == 0.0
 
 
 def test_prefix_only_counts_right_tokens_and_its_loss_is_the_old_one() -> None:
     model, data = tiny_model(), windows(some_ids(40), 9)
-    honest = prefix_only(model, data)
-    assert honest.loss_nats == prefix_only_loss_nats(model, data)
-    assert honest.loss_nats == pytest.approx(evaluation_loss_nats(model, data), abs=1e-5)
+    honest = leakage.prefix_only(model, data)
+    assert honest.loss_nats == leakage.prefix_only_loss_nats(model, data)
+    assert honest.loss_nats == pytest.approx(leakage.evaluation_loss_nats(model, data), abs=1e-5)
     logits = model(data.ids).logits
     share = (logits.argmax(-1) == data.targets).double().mean()
     assert honest.accuracy == pytest.approx(float(share))
@@ -299,15 +291,15 @@ def test_zeroing_after_the_softmax_leaves_short_rows_and_a_leak_in_the_denominat
 
 
 def test_one_ahead_leaks_one_step_per_layer_and_no_further() -> None:
-    changes = change_matrix(wrong("one_ahead"), some_ids(T))
+    changes = leakage.change_matrix(wrong("one_ahead"), some_ids(T))
     assert float(changes.triu(1).tril(2).max()) > 0
     assert float(changes.triu(3).max()) == 0.0
 
 
 def test_transposed_sees_the_future_and_not_the_past() -> None:
-    changes = change_matrix(wrong("transposed"), some_ids(T))
-    assert leak_max(changes) > 0
-    assert future_change_max(changes) == 0.0
+    changes = leakage.change_matrix(wrong("transposed"), some_ids(T))
+    assert leakage.leak_max(changes) > 0
+    assert leakage.future_change_max(changes) == 0.0
 
 
 def test_a_mask_along_the_batch_shows_in_a_batch_and_not_in_one_sentence() -> None:

@@ -20,17 +20,8 @@ from owi_core.probes.ablation import how_shared, layer_heads, without_heads
 from owi_core.probes.contributions import Part, contributions, head_work, sum_errors
 from owi_core.probes.walk import walk
 from owi_core.readings import Reading, read
+from tests import tiny
 from tests.experiments.some import some
-from tests.tiny import (
-    D_MODEL,
-    HEADS,
-    LAYERS,
-    QUERIES,
-    VOCABULARY,
-    refused,
-    some_ids,
-    tiny_model,
-)
 
 SMALL: dict[str, Any] = {
     "d_model": 16, "d_mlp": 16, "n_head": 2, "steps": 4, "batch_size": 8, "n_train": 100,
@@ -40,7 +31,7 @@ APPLE = "小明把苹果放在桌子上，小红拿走了它"
 
 def biased_model(**changes: Any) -> Transformer:
     """A tiny model whose biases are not the zeros that a fresh one has."""
-    model = tiny_model(**changes)
+    model = tiny.tiny_model(**changes)
     generator = torch.Generator().manual_seed(3)
     for name, parameter in model.named_parameters():
         if name.endswith("bias"):
@@ -63,7 +54,7 @@ def logits(model: Transformer, ids: list[int]) -> torch.Tensor:
 
 @pytest.fixture(scope="module")
 def ids() -> list[int]:
-    return some_ids(QUERIES).tolist()  # type: ignore[no-any-return]
+    return tiny.some_ids(tiny.QUERIES).tolist()  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="module")
@@ -94,16 +85,16 @@ def test_the_heads_slices_and_the_bias_sum_to_the_layers_output(
 ) -> None:
     model = biased_model(norm=norm, output_projection=output_projection)
     errors = sum_errors(model, ids)
-    assert len(errors) == LAYERS
+    assert len(errors) == tiny.LAYERS
     assert max(max(error) for error in errors) <= 1e-5
 
 
 def test_a_sum_that_forgets_the_bias_is_found_out(
     ids: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = tiny_model()
+    model = tiny.tiny_model()
     torch.nn.init.ones_(model.blocks[1].attention.w_o.bias)  # type: ignore[union-attr, arg-type]
-    monkeypatch.setattr("owi_core.probes.contributions._bias", lambda _: torch.zeros(D_MODEL))
+    monkeypatch.setattr("owi_core.probes.contributions._bias", lambda _: torch.zeros(tiny.D_MODEL))
     first, second = sum_errors(model, ids)
     assert first.absolute <= 1e-5
     assert second.absolute == pytest.approx(1.0, abs=1e-5)
@@ -126,12 +117,12 @@ def test_all_parts_sum_to_the_stream_and_to_every_logit(
     found = contributions(model, ids, 4)
     stream = walk(model, ids)[-1].after[4].numpy()
     np.testing.assert_allclose(found.written.sum(axis=0), stream, atol=1e-5)
-    for word in range(VOCABULARY):
+    for word in range(tiny.VOCABULARY):
         shares = found.shares(word)
         assert shares.logit == pytest.approx(float(logits(model, ids)[4, word]))
         assert shares.error <= 1e-4
     heads = [part for part in found.parts if part.kind == "head"]
-    assert len(heads) == LAYERS * HEADS
+    assert len(heads) == tiny.LAYERS * tiny.HEADS
 
 
 def test_a_share_is_what_the_logit_loses_when_the_part_is_taken_out_under_a_frozen_norm(
@@ -169,7 +160,7 @@ def shares_of_heads(model: Transformer, ids: list[int]) -> Tensor:
 
 
 def test_a_logit_of_a_post_norm_model_is_not_taken_apart(ids: list[int]) -> None:
-    with refused("attribution_needs_pre_norm", SettingError, norm="post"):
+    with tiny.refused("attribution_needs_pre_norm", SettingError, norm="post"):
         contributions(biased_model(norm="post"), ids, 2)
 
 
@@ -181,7 +172,7 @@ def test_what_a_head_reads_from_each_token_sums_to_what_it_writes(
     work = head_work(model, ids, layer, position)
     shares = shares_of_heads(model, ids)[layer, :, position]  # (H, d_model)
     np.testing.assert_allclose(work.writes, shares.norm(dim=-1), rtol=1e-5)
-    assert work.looks.shape == work.reads.shape == (HEADS, QUERIES)
+    assert work.looks.shape == work.reads.shape == (tiny.HEADS, tiny.QUERIES)
     np.testing.assert_allclose(work.looks.sum(axis=1), 1.0, atol=1e-6)
     assert not work.reads[:, position + 1 :].any()  # the future is not read
     assert (work.reads.sum(axis=1) >= work.writes - 1e-6).all()  # the triangle of the parts
@@ -195,7 +186,10 @@ def test_a_head_switched_off_writes_nothing_and_the_model_itself_stays(
     before, cut = weights(model), without_heads(model, [(0, 1), (1, 4)])
     heads = shares_of_heads(cut, ids)
     silent = {
-        (layer, h) for layer in range(LAYERS) for h in range(HEADS) if not heads[layer, h].any()
+        (layer, h)
+        for layer in range(tiny.LAYERS)
+        for h in range(tiny.HEADS)
+        if not heads[layer, h].any()
     }
     assert silent == {(0, 1), (1, 4)}
     assert same(before, model)
@@ -203,7 +197,7 @@ def test_a_head_switched_off_writes_nothing_and_the_model_itself_stays(
 
 
 def test_a_head_cut_by_its_values_is_a_head_cut_by_its_columns_of_w_o(ids: list[int]) -> None:
-    model, D = biased_model(), D_MODEL // HEADS
+    model, D = biased_model(), tiny.D_MODEL // tiny.HEADS
     cut = without_heads(model, [(1, 2)])
     with torch.no_grad():
         model.blocks[1].attention.w_o.weight[:, 2 * D : 3 * D] = 0.0  # type: ignore[union-attr, index]
@@ -216,7 +210,7 @@ def test_a_layer_without_its_heads_adds_its_bias_alone(ids: list[int]) -> None:
     bias = model.blocks[0].attention.w_o.bias  # type: ignore[union-attr]
     torch.testing.assert_close(
         walk(cut, ids)[0].attended.resid[0],
-        bias.expand(QUERIES, -1),  # type: ignore[operator]
+        bias.expand(tiny.QUERIES, -1),  # type: ignore[operator]
     )
 
 

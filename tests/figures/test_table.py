@@ -12,37 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from owi_core.figures import (
-    Bar,
-    CutEdge,
-    FigureText,
-    Group,
-    Level,
-    Line,
-    NamedRow,
-    Scale,
-    Timed,
-    accuracy_map,
-    amount_bars,
-    attention_path,
-    gradient_map,
-    grouped_bars,
-    influence_map,
-    knockout_bars,
-    line_chart,
-    loss_curve,
-    path_edges,
-    pattern_matrix,
-    position_likeness,
-    position_table,
-    reach_panels,
-    row_bars,
-    row_difference,
-    row_over_training,
-    signed_bars,
-    thumbnails,
-    time_by_length,
-)
+from owi_core import figures
 from owi_core.figures.alt import figure_heard
 from owi_core.figures.page import figure_page
 from owi_core.figures.table import csv_bytes, figure_table, reading_line
@@ -83,7 +53,7 @@ def numbers(figure: go.Figure, name: str, series: str = "") -> list[float]:
 
 
 def test_matrix_gives_every_cell_with_both_words_and_tells_what_is_forbidden() -> None:
-    table = read_back(pattern_matrix(CAUSAL, MASK, SENTENCE, SENTENCE))
+    table = read_back(figures.pattern_matrix(CAUSAL, MASK, SENTENCE, SENTENCE))
     rebuilt = np.full((T, T), np.nan)
     rebuilt[column(table, "y").astype(int), column(table, "x").astype(int)] = column(table, "value")
     np.testing.assert_array_equal(rebuilt, np.where(MASK, CAUSAL, np.nan))
@@ -97,12 +67,12 @@ def hatched_figures(leak: float) -> dict[str, go.Figure]:
     """Every figure that hatches what the mask forbids, drawn from CAUSAL; `leak` at query 1."""
     pattern = CAUSAL.copy()
     pattern[1, 4] = leak
-    look = NamedRow("它", SENTENCE, pattern[1], query=1, allowed=MASK[1])
+    look = figures.NamedRow("它", SENTENCE, pattern[1], query=1, allowed=MASK[1])
     return {
-        "row": row_bars([look]),
-        "matrix": pattern_matrix(pattern, MASK, SENTENCE, SENTENCE),
-        "influence": influence_map(pattern, MASK, SENTENCE),
-        "thumbnails": thumbnails(pattern[None, None], MASK, SENTENCE, SENTENCE),
+        "row": figures.row_bars([look]),
+        "matrix": figures.pattern_matrix(pattern, MASK, SENTENCE, SENTENCE),
+        "influence": figures.influence_map(pattern, MASK, SENTENCE),
+        "thumbnails": figures.thumbnails(pattern[None, None], MASK, SENTENCE, SENTENCE),
     }
 
 
@@ -123,7 +93,7 @@ def test_a_forbidden_key_has_no_number_in_the_file_and_is_marked(name: str) -> N
     weights = exported_weights(table, name)
     np.testing.assert_array_equal(weights, np.where(MASK[1], CAUSAL[1], np.nan))
     assert np.nansum(weights) == pytest.approx(1.0)
-    forbidden = FigureText().forbidden
+    forbidden = figures.FigureText().forbidden
     marks = table["mark"] if name == "row" else table["series"]
     marked = (marks == forbidden).sum()
     assert marked == ((~MASK[1]).sum() if name == "row" else (~MASK).sum())
@@ -134,7 +104,7 @@ def test_a_leak_keeps_its_own_number_in_the_file(name: str) -> None:
     table = read_back(hatched_figures(0.125)[name])
     assert exported_weights(table, name)[4] == 0.125
     if name == "row":
-        assert list(table["mark"] == FigureText().leak) == [i == 4 for i in range(T)]
+        assert list(table["mark"] == figures.FigureText().leak) == [i == 4 for i in range(T)]
 
 
 @pytest.mark.parametrize("name", ["row", "matrix", "influence", "thumbnails"])
@@ -149,7 +119,7 @@ def test_alternative_text_counts_allowed_keys_and_no_hatch(name: str) -> None:
 def test_a_leak_keeps_its_weight_in_the_table() -> None:
     leaking = CAUSAL.copy()
     leaking[0, 3] = 0.125
-    table = read_back(influence_map(leaking, MASK, SENTENCE))
+    table = read_back(figures.influence_map(leaking, MASK, SENTENCE))
     cell = table[(column(table, "y") == 0) & (column(table, "x") == 3)]
     assert list(column(cell, "value")) == [0.125]
     assert not cell["series"].str.startswith("forbidden").any()
@@ -157,27 +127,30 @@ def test_a_leak_keeps_its_weight_in_the_table() -> None:
 
 def test_thumbnails_name_layer_head_and_word_of_every_cell(causal: Pattern) -> None:
     pattern, mask = causal(2, 3, tokens=T)
-    table = read_back(thumbnails(pattern, mask, SENTENCE, SENTENCE))
+    table = read_back(figures.thumbnails(pattern, mask, SENTENCE, SENTENCE))
     assert len(table) == pattern.size
     rows = table[table["y text"].eq("layer 2 · 它 (6)") & table["x text"].str.startswith("head 3")]
     assert list(column(rows, "value")) == list(pattern[1, 2, -1])
 
 
 def test_rows_are_told_apart_by_their_names() -> None:
-    rows = [NamedRow("A", SENTENCE, WEIGHTS[0]), NamedRow("B", SENTENCE[:4], WEIGHTS[1, :4], "B")]
-    figure = row_bars(rows)
+    rows = [
+        figures.NamedRow("A", SENTENCE, WEIGHTS[0]),
+        figures.NamedRow("B", SENTENCE[:4], WEIGHTS[1, :4], "B"),
+    ]
+    figure = figures.row_bars(rows)
     assert numbers(figure, "x", "A") == list(WEIGHTS[0])
     assert numbers(figure, "x", "B") == list(WEIGHTS[1, :4])
     assert list(read_back(figure)["y text"]) == SENTENCE + SENTENCE[:4]
 
 
 def test_difference_is_signed_and_whole() -> None:
-    figure = row_difference(SENTENCE, WEIGHTS[0], SENTENCE, WEIGHTS[1])
+    figure = figures.row_difference(SENTENCE, WEIGHTS[0], SENTENCE, WEIGHTS[1])
     assert numbers(figure, "x") == list(WEIGHTS[1] - WEIGHTS[0])
 
 
 def test_loss_has_its_held_out_part_and_its_floor() -> None:
-    figure = loss_curve(STEPS, LOSSES, [(7, 1 / 3)], floor=1 / 9)
+    figure = figures.loss_curve(STEPS, LOSSES, [(7, 1 / 3)], floor=1 / 9)
     assert numbers(figure, "x", "training") == STEPS
     assert numbers(figure, "y", "training") == LOSSES
     assert numbers(figure, "y", "held out") == [1 / 3]
@@ -185,7 +158,7 @@ def test_loss_has_its_held_out_part_and_its_floor() -> None:
 
 
 def test_row_over_training_gives_steps_and_words() -> None:
-    table = read_back(row_over_training(STEPS, WEIGHTS[:3], SENTENCE))
+    table = read_back(figures.row_over_training(STEPS, WEIGHTS[:3], SENTENCE))
     assert list(column(table, "value")) == list(WEIGHTS[:3].T.ravel())
     assert list(column(table, "x")) == STEPS * T
     assert list(table["y text"]) == [word for word in SENTENCE for _ in STEPS]
@@ -193,15 +166,18 @@ def test_row_over_training_gives_steps_and_words() -> None:
 
 def test_path_gives_every_read_at_full_precision() -> None:
     pattern = np.stack([CAUSAL, CAUSAL])
-    table = read_back(attention_path(pattern, SENTENCE, T - 1))
+    table = read_back(figures.attention_path(pattern, SENTENCE, T - 1))
     reads = table[table["series"] == "weights"]
     told = [float(weight) for weight in reads["note 3"]]
-    assert told == [edge.weight for edge in path_edges(pattern, T - 1)]
+    assert told == [edge.weight for edge in figures.path_edges(pattern, T - 1)]
 
 
 def test_cuts_give_their_changes_and_name_the_control() -> None:
-    cuts = [CutEdge("它", 5, "苹果", 0, -1 / 3), CutEdge("它", 5, "的", 4, 1 / 7, control=True)]
-    table = read_back(knockout_bars(cuts))
+    cuts = [
+        figures.CutEdge("它", 5, "苹果", 0, -1 / 3),
+        figures.CutEdge("它", 5, "的", 4, 1 / 7, control=True),
+    ]
+    table = read_back(figures.knockout_bars(cuts))
     assert list(column(table, "x")) == [-1 / 3, 1 / 7]
     assert list(table["note 2"]) == ["cut edge", "control"]
 
@@ -209,13 +185,19 @@ def test_cuts_give_their_changes_and_name_the_control() -> None:
 @pytest.mark.parametrize(
     ("figure", "name", "expected"),
     [
-        (lambda: position_table(WEIGHTS), "value", WEIGHTS.ravel()),
-        (lambda: position_likeness(np.eye(3)), "value", np.eye(3).ravel()),
-        (lambda: amount_bars([Bar("a", 1 / 3), Bar("b", 7)], "t", unit="s"), "x", [1 / 3, 7]),
-        (lambda: amount_bars([Bar("a", 1 / 3)], "norm"), "x", [1 / 3]),
-        (lambda: signed_bars([Bar("a", -1 / 3)], "nats"), "x", [-1 / 3]),
+        (lambda: figures.position_table(WEIGHTS), "value", WEIGHTS.ravel()),
+        (lambda: figures.position_likeness(np.eye(3)), "value", np.eye(3).ravel()),
         (
-            lambda: accuracy_map(
+            lambda: figures.amount_bars(
+                [figures.Bar("a", 1 / 3), figures.Bar("b", 7)], "t", unit="s"
+            ),
+            "x",
+            [1 / 3, 7],
+        ),
+        (lambda: figures.amount_bars([figures.Bar("a", 1 / 3)], "norm"), "x", [1 / 3]),
+        (lambda: figures.signed_bars([figures.Bar("a", -1 / 3)], "nats"), "x", [-1 / 3]),
+        (
+            lambda: figures.accuracy_map(
                 ["a", "b"], WEIGHTS[:2], WEIGHTS[:2] > 0,
                 x_title="d", value_title="v", unlinked="none",
             ),
@@ -223,36 +205,45 @@ def test_cuts_give_their_changes_and_name_the_control() -> None:
             WEIGHTS[:2].ravel(),
         ),
         (
-            lambda: grouped_bars(
+            lambda: figures.grouped_bars(
                 ["a"],
-                [Group("b", [1 / 3], "muted"), Group("t", [2 / 3], "a"), Group("u", [5 / 3], "b")],
+                [
+                    figures.Group("b", [1 / 3], "muted"),
+                    figures.Group("t", [2 / 3], "a"),
+                    figures.Group("u", [5 / 3], "b"),
+                ],
                 "logit",
             ),
             "x",
             [1 / 3, 2 / 3, 5 / 3],
         ),
         (
-            lambda: line_chart(
-                [Line("a", list(zip(STEPS, LOSSES, strict=True))), Line("b", [(1, 1 / 7)])],
-                Scale("x"),
-                Scale("y"),
+            lambda: figures.line_chart(
+                [
+                    figures.Line("a", list(zip(STEPS, LOSSES, strict=True))),
+                    figures.Line("b", [(1, 1 / 7)]),
+                ],
+                figures.Scale("x"),
+                figures.Scale("y"),
             ),
             "y",
             [*LOSSES, 1 / 7],
         ),
         (
-            lambda: line_chart(
-                [Line("a", list(BY_NUMBER.items()))],
-                Scale("x", log=True),
-                Scale("y", limits=(0, 1)),
+            lambda: figures.line_chart(
+                [figures.Line("a", list(BY_NUMBER.items()))],
+                figures.Scale("x", log=True),
+                figures.Scale("y", limits=(0, 1)),
                 names="ends",
-                levels=[Level("c", 1 / 3)],
+                levels=[figures.Level("c", 1 / 3)],
             ),
             "y",
             [*BY_NUMBER.values(), 1 / 3],
         ),
         (
-            lambda: time_by_length([Timed("a", BY_NUMBER)], x_title="T", y_title="ms"),
+            lambda: figures.time_by_length(
+                [figures.Timed("a", BY_NUMBER)], x_title="T", y_title="ms"
+            ),
             "y",
             [1000 * value for value in BY_NUMBER.values()],
         ),
@@ -267,7 +258,9 @@ def test_numbers_come_back_as_they_went_in(
 def test_gradient_keeps_the_rows_that_get_nothing() -> None:
     parts = np.array([[1.0, 0.0], [1 / 3, 100.0]])
     table = read_back(
-        gradient_map(["它", "b"], ["r", "s"], parts, names=("in", "out"), across="w", scale="log10")
+        figures.gradient_map(
+            ["它", "b"], ["r", "s"], parts, names=("in", "out"), across="w", scale="log10"
+        )
     )
     assert list(column(table, "value"))[2:] == list(np.log10(parts[1]))
     assert np.isnan(column(table, "value")[1])
@@ -276,7 +269,9 @@ def test_gradient_keeps_the_rows_that_get_nothing() -> None:
 
 def test_reach_names_kind_layer_and_place_of_every_pair() -> None:
     reached = np.stack([np.stack([np.eye(3, dtype=bool), np.tri(3, dtype=bool)])] * 2)
-    table = read_back(reach_panels(reached, ["k", "l"], ["1", "2"], linked="yes", unlinked="no"))
+    table = read_back(
+        figures.reach_panels(reached, ["k", "l"], ["1", "2"], linked="yes", unlinked="no")
+    )
     assert len(table) == reached.size
     panel = table[table["y text"].str.startswith("l (") & table["x text"].str.startswith("2 (")]
     assert list(panel["note 1"].eq("yes")) == list(np.tri(3, dtype=bool).ravel())
@@ -292,7 +287,7 @@ def test_words_of_any_kind_make_a_file_that_reads_back_and_runs_no_formula(
     words: list[str],
 ) -> None:
     weights = np.full(len(words), 1 / len(words))
-    figure = row_bars([NamedRow("A", words, weights)])
+    figure = figures.row_bars([figures.NamedRow("A", words, weights)])
     table = read_back(figure)
     assert list(column(table, "x")) == list(weights)
     notes = [str(note) for note in table["note 1"]]
@@ -331,14 +326,14 @@ def test_every_exported_weight_is_the_records_and_a_forbidden_word_has_none(
 
 
 def test_file_opens_in_a_spreadsheet_with_its_chinese_intact() -> None:
-    raw = csv_bytes(figure_table(row_bars([NamedRow("A", SENTENCE, WEIGHTS[0])])))
+    raw = csv_bytes(figure_table(figures.row_bars([figures.NamedRow("A", SENTENCE, WEIGHTS[0])])))
     assert raw.startswith(b"\xef\xbb\xbf")
     assert "苹果" in raw.decode("utf-8-sig")
 
 
 def test_page_escapes_its_words_and_names_its_language() -> None:
     page = figure_page(
-        row_bars([NamedRow("A", ["</script>", "它"], np.array([0.5, 0.5]))]),
+        figures.row_bars([figures.NamedRow("A", ["</script>", "它"], np.array([0.5, 0.5]))]),
         title="<b>看谁</b>",
         source="& here",
         facts={"seed": "<0>"},

@@ -96,12 +96,17 @@ def test_page_of_a_figure_tells_model_seed_and_the_lines_beneath_it(files: Files
     assert "knock_out_row" not in page  # those stand under another figure
 
 
-def test_numbers_of_a_live_drawing_are_those_it_shows(files: Files) -> None:
-    app = opened("rows")
-    app.session_state["export.rows.words.A"] = True
+def exported(files: Files, page: str, drawing: str, file: str) -> list[dict[str, str]]:
+    """Return the rows of the table that a page offers under a drawing."""
+    app = opened(page)
+    app.session_state[f"export.{page}.{drawing}"] = True
     app.run()
-    text = files["owi-rows-words-A.csv"]().decode("utf-8-sig")
-    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    text = files[file]().decode("utf-8-sig")
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_numbers_of_a_live_drawing_are_those_it_shows(files: Files) -> None:
+    rows = exported(files, "rows", "words.A", "owi-rows-words-A.csv")
     assert {row["series"] for row in rows} == {"它"}
     looked = {row["note 1"]: float(row["x: 注意力权重"]) for row in rows}
     assert looked["苹果 (3)"] == pytest.approx(1.0, abs=1e-3)
@@ -109,11 +114,7 @@ def test_numbers_of_a_live_drawing_are_those_it_shows(files: Files) -> None:
 
 
 def test_chain_of_one_step_gives_every_number_of_every_table(files: Files) -> None:
-    app = opened("step")
-    app.session_state["export.step.chain"] = True
-    app.run()
-    text = files["owi-step-chain.csv"]().decode("utf-8-sig")
-    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    rows = exported(files, "step", "chain", "owi-step-chain.csv")
     assert tuple(dict.fromkeys(row["table"] for row in rows)) == CHAIN
     sums: dict[tuple[str, str], float] = {}
     for row in rows:

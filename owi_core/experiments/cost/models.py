@@ -5,6 +5,7 @@ Shapes: B batch, T tokens, H heads, D = d_head, W = d_model.
 
 import copy
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -31,11 +32,9 @@ class KernelAttention(MultiHeadAttention):
         x_query: Tensor,
         x_key_value: Tensor,
         mask: Tensor,
-        *,
-        explicit: bool = False,
-        temperature: float = 1.0,
+        **_not_used: Any,
     ) -> AttentionOutput:
-        """Return the layer's output; `mask`, `explicit` and `temperature` have no say here."""
+        """Return the layer's output; `mask`, `explicit` and `temperature` have no effect here."""
         q, k, v = self.project(x_query, x_key_value)  # (B, H, T, D)
         return AttentionOutput(self.write(self.kernel(q, k, v, self.layer)))
 

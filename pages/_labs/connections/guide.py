@@ -25,7 +25,7 @@ def show(page: Frame) -> None:
         NEEDS,
         key="connections.need",
         usual="far",
-        name=lambda name: page.t(f"guide.{name}"),
+        name=page.t.each("guide.{}"),
     )
     need = str(need)
     kinds = KINDS if need == "both" else CAUSAL
@@ -38,7 +38,7 @@ def show(page: Frame) -> None:
         page.t("guide.sentences" if need == "near" else "guide.distance"),
         places,
         key=f"connections.where.{need}",
-        usual=places[0] if need == "near" else places[-1],
+        usual=places[0 if need == "near" else -1],
         width=320,
     )
     answer(page, need, where, {k: found[where] for k, found in measured.items() if where in found})

@@ -71,11 +71,7 @@ def _choose(page: Frame) -> tuple[dict[str, int], bool]:
             "step": _number(page, "step", 2, 2, 8),
         }
         ways = segments(
-            page.t("setting.ways"),
-            WAYS,
-            key="cost.reach.ways",
-            usual=WAYS[0],
-            name=lambda value: page.t(f"ways.{value}"),
+            page.t("setting.ways"), WAYS, key="cost.reach.ways", name=page.t.each("ways.{}")
         )
     return chosen, ways == "causal"
 

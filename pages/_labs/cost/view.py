@@ -57,11 +57,7 @@ def live(page: Frame, run: Run) -> None:
 def time(page: Frame, run: Run, result: TimeResult) -> None:
     """Draw both sweeps of every model, their slopes, and where and why a sweep stopped."""
     which = segments(
-        page.t("time.which"),
-        SWEEPS,
-        key="cost.time.which",
-        usual=SWEEPS[0],
-        name=lambda value: page.t(f"time.{value}"),
+        page.t("time.which"), SWEEPS, key="cost.time.which", name=page.t.each("time.{}")
     )
     series = [
         Timed(

@@ -115,7 +115,7 @@ def _more(page: Frame, writer: Writer) -> tuple[int, int | None, int, int | None
         models.names(),
         key=MODEL,
         usual=writer.name,
-        name=lambda name: page.t(f"model.{name}"),
+        name=page.t.each("model.{}"),
         width=260,
     )
     seed = setting_field(page, declared(Params)["seed"], SEED, label=page.t("look.seed"), width=130)

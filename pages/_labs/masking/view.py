@@ -63,13 +63,7 @@ def leak(page: Frame, run: Run, result: Result) -> None:
     """Draw who is moved by whom in both models, by change or by gradient."""
     st.subheader(page.t("leak.title"), anchor=False)
     st.markdown(page.t("leak.about"))
-    how = segments(
-        page.t("leak.how"),
-        HOW,
-        key="masking.how",
-        usual=HOW[0],
-        name=lambda value: page.t(f"leak.{value}"),
-    )
+    how = segments(page.t("leak.how"), HOW, key="masking.how", name=page.t.each("leak.{}"))
     labels = next(iter(result.sides.values())).sentence
     changes = how == "changes"
     matrices = {
@@ -138,7 +132,6 @@ def mask_itself(page: Frame, run: Run, result: Result) -> None:
         page.t("mask.which"),
         names,
         key=f"masking.which.{names[1]}",
-        usual=names[0],
         name=lambda value: side_name(page, value),
     )
     seen = seen_by(run, name, "".join(result.sides["causal"].sentence))

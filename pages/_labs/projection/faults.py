@@ -35,7 +35,7 @@ def show(page: Frame, place: Place, reading: Reading, layer: int) -> None:
         FAULTS,
         key="projection.fault",
         usual=FAULTS[-1],
-        name=lambda name: page.t(f"fault.{name}"),
+        name=page.t.each("fault.{}"),
     )
     _one(page, found, fault, layer)
 

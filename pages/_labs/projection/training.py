@@ -34,7 +34,7 @@ def show(page: Frame) -> None:
         AGAINST,
         key="projection.against",
         usual=WITHOUT,
-        name=lambda name: page.t(f"side.{name}"),
+        name=page.t.each("side.{}"),
     )
     params = {"against": against} | _small(page)
     run = run_lab(page, projection.NAME, params, draw=_live)

@@ -94,8 +94,7 @@ def choose_pair(page: Frame) -> str:
             page.t("pair.label"),
             PAIRS,
             key=PAIR,
-            usual=PAIRS[0],
-            name=lambda name: page.t(f"pair.{name}.name"),
+            name=page.t.each("pair.{}.name"),
             label_visibility="collapsed",
             on_change=lambda: show_pair(st.session_state[PAIR]),
         )

@@ -76,8 +76,7 @@ def choose(page: Frame) -> Shown:
         page.t("source.label"),
         SOURCES,
         key=SOURCE,
-        usual=SOURCES[0],
-        name=lambda name: page.t(f"source.{name}"),
+        name=page.t.each("source.{}"),
         label_visibility="collapsed",
     )
     board = _sentence(page) if source == "sentence" else _numbers(page)
@@ -125,14 +124,7 @@ def _numbers(page: Frame) -> Board:
         tokens = _pick(page, TOKENS, (2, 3, 4, 5, 6), 4)
         width = _pick(page, WIDTH, (4, 8), 8)
         heads = _pick(page, HEADS, (1, 2, 4), 1)
-        mask = select(
-            page.t("mask.label"),
-            MASKS,
-            key=MASK,
-            usual=MASKS[0],
-            name=lambda name: page.t(f"mask.{name}"),
-            width=170,
-        )
+        mask = select(page.t("mask.label"), MASKS, key=MASK, name=page.t.each("mask.{}"), width=170)
     origin = ("numbers", seed, tokens, width, heads, mask)
     return _board(origin, lambda: (random_inputs(*origin[1:]), _names(tokens)))
 
@@ -148,13 +140,7 @@ def _sentence(page: Frame) -> Board:
         text = sentence_field(page, page.t("text"), TEXT, READY_PAIRS[0].a, by_words=True)
     models = [name for name in WORD_MODELS if name in shipped_names()]
     with right:
-        model = select(
-            page.t("model.label"),
-            models,
-            key=MODEL,
-            usual=models[0],
-            name=lambda name: page.t(f"model.{name}"),
-        )
+        model = select(page.t("model.label"), models, key=MODEL, name=page.t.each("model.{}"))
     bundle = bundle_of(model)
     layer = _pick(page, LAYER, tuple(range(1, bundle.model.config.n_layer + 1)), 1)
     origin = ("sentence", model, text, layer)

@@ -94,8 +94,7 @@ def sections(page: Frame, shown: Shown) -> None:
         page.t("section.label"),
         SECTIONS,
         key=SECTION,
-        usual=SECTIONS[0],
-        name=lambda name: page.t(f"section.{name}"),
+        name=page.t.each("section.{}"),
         label_visibility="collapsed",
     )
     {"row": row, "dynamic": dynamic, "shuffle": shuffle, "mistakes": mistakes}[chosen](page, shown)
@@ -188,7 +187,7 @@ def mistakes(page: Frame, shown: Shown) -> None:
         list(tried),
         key=MISTAKE,
         usual=next(iter(tried)),
-        name=lambda each: page.t(f"mistake.{each}.name"),
+        name=page.t.each("mistake.{}.name"),
     )
     on = st.toggle(page.t("mistake.switch"), key=keep("step.mistake_on", True))
     trial = tried[name]

@@ -44,11 +44,7 @@ class Choice:
 def choose_corpus(page: Frame) -> str:
     """Draw the choice of what to learn, with what that means under it."""
     corpus = segments(
-        page.t("corpus.label"),
-        CORPORA,
-        key="train.corpus",
-        usual=CORPORA[0],
-        name=lambda name: page.t(f"corpus.{name}.name"),
+        page.t("corpus.label"), CORPORA, key="train.corpus", name=page.t.each("corpus.{}.name")
     )
     st.markdown(page.t(f"corpus.{corpus}.about"))
     return corpus
@@ -162,7 +158,7 @@ def _pick_preset(page: Frame, corpus: str, choices: Sequence[str], default: str)
         choices,
         key=f"train.{corpus}.preset",
         usual=default,
-        name=lambda name: page.t(f"choice.preset.{name}"),
+        name=page.t.each("choice.preset.{}"),
         help=page.t("setting_help.preset"),
     )
 

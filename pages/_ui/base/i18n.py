@@ -39,6 +39,10 @@ class Translator:
         """Return the sentence with its places unfilled: for scripts that fill them."""
         return self._sentence(key)
 
+    def each(self, pattern: str, /) -> Callable[[str], str]:
+        """Return what names an option: the sentence of the key that the pattern `a.{}` makes."""
+        return lambda option: self(pattern.format(option))
+
     def has(self, key: str) -> bool:
         """Return whether this page's catalog or `common` has the key."""
         return any(key in catalog(self.lang, name) for name in (self.name, "common"))

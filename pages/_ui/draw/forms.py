@@ -2,7 +2,8 @@
 
 A link can hold any value, and Streamlit fails on one that a widget does not offer.  Options and
 bounds are therefore given once, here, to the widget and to `keep` alike; `setting_field` takes
-them from the parameter that an experiment declares.
+them from the parameter that an experiment declares.  `usual` is the value at first; a choice
+among options begins with the first one where none is given.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -106,11 +107,12 @@ def segments(
     options: Sequence[T],
     *,
     key: str,
-    usual: T,
+    usual: T | None = None,
     name: Callable[[T], str] = str,
     **look: Any,
 ) -> T:
     """Draw options beside each other, one of which is always chosen; return it."""
+    usual = options[0] if usual is None else usual
     chosen: Any = st.segmented_control(
         label,
         options,
@@ -127,12 +129,13 @@ def select(
     options: Sequence[T],
     *,
     key: str,
-    usual: T,
+    usual: T | None = None,
     name: Callable[[T], str] = str,
     private: bool = False,
     **look: Any,
 ) -> T:
     """Draw a list that unfolds and return the chosen option; private: never part of a link."""
+    usual = options[0] if usual is None else usual
     chosen: Any = st.selectbox(
         label,
         options,
@@ -148,11 +151,12 @@ def scale(
     options: Sequence[T],
     *,
     key: str,
-    usual: T,
+    usual: T | None = None,
     name: Callable[[T], str] = str,
     **look: Any,
 ) -> T:
     """Draw a slider over options and return the chosen one."""
+    usual = options[0] if usual is None else usual
     chosen: T = st.select_slider(
         label, options, format_func=name, key=keep(key, usual, among=options), **look
     )
