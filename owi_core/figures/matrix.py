@@ -111,6 +111,10 @@ def check_shapes(
             )
 
 
+# Both layers have the same gaps, so that a cell has the same size whichever layer draws it.
+_CELLS: dict[str, Any] = {"showscale": False, "xgap": 1, "ygap": 1, "hoverongaps": False}
+
+
 def weight_cells(
     pattern: np.ndarray, mask: np.ndarray, theme: Theme, hovertemplate: str, name: str
 ) -> go.Heatmap:
@@ -121,12 +125,9 @@ def weight_cells(
         zmin=ATTENTION_RANGE[0],
         zmax=ATTENTION_RANGE[1],
         colorscale=colour_stops(palette(theme).ramp),
-        showscale=False,
-        xgap=1,
-        ygap=1,
-        hoverongaps=False,
         hovertemplate=hovertemplate,
         name=name,
+        **_CELLS,
     )
 
 
@@ -142,12 +143,9 @@ def forbidden_cells(
         zmin=0,
         zmax=1,
         colorscale=[[0, grey], [1, grey]],
-        showscale=False,
-        xgap=1,
-        ygap=1,
-        hoverongaps=False,
         hovertemplate=hovertemplate,
         name=name,
+        **_CELLS,
     )
 
 

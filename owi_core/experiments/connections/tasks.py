@@ -20,6 +20,7 @@ from owi_core.corpora.recall import (
     recall_words,
 )
 from owi_core.experiments._kit.race import Race
+from owi_core.experiments._kit.short import short_training
 from owi_core.experiments.connections.maps import compare_maps
 from owi_core.experiments.connections.settings import (
     LONGEST_TIMED,
@@ -48,13 +49,7 @@ def recall_race(params: Params) -> Race:
     asked = distances(params.longest)
     ids, keys = recall_samples(N_TRAIN, params.longest, asked, rng)
     data = Dataset(ids, keys[:, None], read_at=torch.full((N_TRAIN,), params.longest))
-    config = TrainConfig(
-        steps=params.steps,
-        batch_size=params.batch_size,
-        lr=params.lr,
-        warmup_steps=min(20, params.steps),
-        seed=params.seed,
-    )
+    config = short_training(params.steps, params.batch_size, params.lr, params.seed)
     models = params.models(peers.KINDS, params.plan(RECALL_VOCABULARY, RECALL_STD))
     trainers = {kind: Trainer(model, data, config) for kind, model in models.items()}
 

@@ -10,9 +10,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from owi_core.config import ModelConfig, TrainConfig
+from owi_core.config import ModelConfig
 from owi_core.corpora.recall import RECALL_VOCABULARY, recall_samples
 from owi_core.events import Control, Diverged, Event, StepDone
+from owi_core.experiments._kit.short import short_training
 from owi_core.experiments.cost.unit import Interrupted, look_up
 from owi_core.model import Transformer
 from owi_core.training import Dataset, Trainable, Trainer
@@ -65,14 +66,7 @@ def train(
 
     Raises Interrupted when the run is asked to pause or stop, or with a Diverged event.
     """
-    config = TrainConfig(
-        steps=params.steps,
-        batch_size=params.batch_size,
-        lr=params.lr,
-        # A run of fewer steps than the warm-up would never reach its learning rate.
-        warmup_steps=min(20, params.steps),
-        seed=params.seed,
-    )
+    config = short_training(params.steps, params.batch_size, params.lr, params.seed)
     trainer = Trainer(model, training_data(params), config)
     for event in trainer.steps(control):
         if isinstance(event, Diverged):

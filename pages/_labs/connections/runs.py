@@ -29,9 +29,7 @@ LINE_COLOURS: Mapping[str, lines.Colour] = {"transformer": "a", "cnn": "b"}
 
 def far(page: Frame, settings: Mapping[str, Any]) -> None:
     """Train all models on recall; then accuracy by distance, the ways, and the trained maps."""
-    st.subheader(page.t("far.title"), anchor=False)
-    st.markdown(page.t("far.about"))
-    result = _panel(page, "recall", settings)
+    result = _begin(page, "far", "recall", settings)
     if result is None:
         return
     found = {k: given(m.accuracy_by_distance, {}) for k, m in result.models.items()}
@@ -45,9 +43,7 @@ def far(page: Frame, settings: Mapping[str, Any]) -> None:
 
 def few_data(page: Frame, settings: Mapping[str, Any]) -> None:
     """Train all causal models on a rule of two neighbours, from few to many sentences."""
-    st.subheader(page.t("data.title"), anchor=False)
-    st.markdown(page.t.markdown("data.about", sizes=DATA_SIZES, steps=DATA_STEPS))
-    result = _panel(page, "data", settings)
+    result = _begin(page, "data", "data", settings, sizes=DATA_SIZES, steps=DATA_STEPS)
     if result is not None:
         found = {k: given(m.accuracy_by_data, {}) for k, m in result.models.items()}
         _lines(page, found, "data")
@@ -56,9 +52,7 @@ def few_data(page: Frame, settings: Mapping[str, Any]) -> None:
 
 def clock(page: Frame, settings: Mapping[str, Any]) -> None:
     """Measure a training step of each model by length."""
-    st.subheader(page.t("time.title"), anchor=False)
-    st.markdown(page.t("time.about"))
-    result = _panel(page, "time", settings)
+    result = _begin(page, "time", "time", settings)
     if result is None:
         return
     series = [
@@ -85,8 +79,12 @@ def clock(page: Frame, settings: Mapping[str, Any]) -> None:
             st.caption(page.t(f"time.stopped_{stopped}", **values))
 
 
-def _panel(page: Frame, part: str, settings: Mapping[str, Any]) -> Result | None:
-    """Draw a part's run and return its newest result, of this run or of one before."""
+def _begin(
+    page: Frame, words: str, part: str, settings: Mapping[str, Any], **values: Any
+) -> Result | None:
+    """Draw a part's heading and run; return its newest result, of this run or of one before."""
+    st.subheader(page.t(f"{words}.title"), anchor=False)
+    st.markdown(page.t.markdown(f"{words}.about", **values))
     run = run_lab(
         page,
         NAME,

@@ -53,17 +53,10 @@ def pads(page: Frame) -> None:
     worst = min(rows, key=lambda row: row.probability)
     first = rows[0]
     moved = worst.word != first.word or first.probability - worst.probability > 0.05
-    st.markdown(
-        page.t.markdown(
-            "pads.moved" if moved else "pads.still",
-            n=worst.n_pads,
-            word=first.word,
-            p=first.probability,
-            q=worst.probability,
-            other=worst.word,
-            mass=worst.pad_mass,
-        )
-    )
+    before = {"word": first.word, "p": first.probability}
+    after = {"other": worst.word, "q": worst.probability, "mass": worst.pad_mass}
+    key = "pads.moved" if moved else "pads.still"
+    st.markdown(page.t.markdown(key, n=worst.n_pads, **before, **after))
     _padding_mask(page, text)
 
 

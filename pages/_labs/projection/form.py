@@ -9,13 +9,13 @@ from owi_core.gallery import READY_PAIRS
 from owi_core.probes.ablation import Head
 from owi_core.readings import Reading, clearest_layer
 from pages._ui.base.page import Frame
+from pages._ui.draw import model_choice
 from pages._ui.draw.events import clicked
-from pages._ui.draw.forms import segments, select, several
+from pages._ui.draw.forms import segments, several
 from pages._ui.draw.typed import cuts_words, sentence_field
-from pages._ui.session.reading import bundle_of, chosen_word, model_by_text, model_names, reading_of
+from pages._ui.session.reading import bundle_of, chosen_word, model_by_text, reading_of
 from pages._ui.session.state import kept_value, renew, set_kept
 
-AUTO = "auto"
 TEXT, MODEL, LAYER = "projection.text", "projection.model", "projection.layer"
 WORDS = "projection.words"
 _QUERY, _SETTLED = "projection.query", "projection.settled"
@@ -23,16 +23,7 @@ _QUERY, _SETTLED = "projection.query", "projection.settled"
 
 def choose_model(page: Frame) -> str:
     """Draw the choice of a model; return its name."""
-    names = (AUTO, *model_names())
-    automatic = model_by_text([_text()])
-    chosen = select(
-        page.t("model.label"),
-        names,
-        key=MODEL,
-        usual=AUTO,
-        name=lambda name: _model_name(page, name, automatic),
-    )
-    return automatic if chosen == AUTO else chosen
+    return model_choice.choose_model(page, MODEL, model_by_text([_text()]))
 
 
 def type_text(page: Frame, model: str) -> None:
@@ -133,9 +124,3 @@ def _on_key(layer: int, n_head: int) -> str:
 
 def _text() -> str:
     return kept_value(TEXT, READY_PAIRS[0].a)
-
-
-def _model_name(page: Frame, name: str, automatic: str) -> str:
-    if name == AUTO:
-        return page.t("model.auto", name=_model_name(page, automatic, automatic))
-    return page.t(f"model.{name}") if page.t.has(f"model.{name}") else name

@@ -54,12 +54,8 @@ def table(
 def lengths(page: Frame, found: Contributions, cut: tuple[Head, ...]) -> None:
     """Draw how long each part is that was written into the stream at this word."""
     bars = _bars(page, found.parts, found.norms, cut)
-    chart(
-        page,
-        amount_bars(bars, page.t("lengths.unit"), theme=page.theme),
-        key="projection.lengths",
-        scroll=True,
-    )
+    figure = amount_bars(bars, page.t("lengths.unit"), theme=page.theme)
+    chart(page, figure, key="projection.lengths", scroll=True)
 
 
 def choose_word(page: Frame, reading: Reading, found: Contributions) -> int:
@@ -78,12 +74,8 @@ def choose_word(page: Frame, reading: Reading, found: Contributions) -> int:
 def shares(page: Frame, shares: Shares, cut: tuple[Head, ...]) -> None:
     """Draw what each part gives to the logit, and whether the parts sum to it."""
     bars = _bars(page, shares.parts, shares.values, cut)
-    chart(
-        page,
-        signed_bars(bars, page.t("shares.unit"), theme=page.theme),
-        key="projection.shares",
-        scroll=True,
-    )
+    figure = signed_bars(bars, page.t("shares.unit"), theme=page.theme)
+    chart(page, figure, key="projection.shares", scroll=True)
     total, error = float(shares.values.sum()), shares.error
     mark = "✓" if error <= 1e-4 * max(1.0, abs(shares.logit)) else "✗"
     st.markdown(f"{mark} " + page.t("shares.sum", total=total, logit=shares.logit, error=error))

@@ -9,15 +9,17 @@ from streamlit.delta_generator import DeltaGenerator
 from owi_core.gallery import READY_PAIRS, ReadyPair, ready_pair
 from owi_core.readings import Reading, clearest_layer
 from pages._ui.base.page import Frame
+from pages._ui.draw import model_choice
 from pages._ui.draw.events import clicked
 from pages._ui.draw.forms import select
+from pages._ui.draw.model_choice import AUTO
 from pages._ui.draw.place import MEAN, SIDES, Name, choose_place
 from pages._ui.draw.typed import cuts_words, sentence_field
 from pages._ui.session.models import current_model
-from pages._ui.session.reading import OWN, bundle_of, chosen_word, model_by_text, model_names
+from pages._ui.session.reading import OWN, bundle_of, chosen_word, model_by_text
 from pages._ui.session.state import forget, held, is_new, keep, kept_value, linked, renew, set_kept
 
-AUTO, TYPED = "auto", "typed"
+TYPED = "typed"
 PAIRS = (*(pair.name for pair in READY_PAIRS), TYPED)
 
 PAIR, MODEL, LAYER, HEAD = "rows.pair", "rows.model", "rows.layer", "rows.head"
@@ -104,16 +106,7 @@ def choose_pair(page: Frame) -> str:
 
 def choose_model(page: Frame, pair: str) -> str:
     """Draw the choice of a model; return its name."""
-    automatic = _model_of(pair)
-    names = (AUTO, *model_names())
-    chosen = select(
-        page.t("model.label"),
-        names,
-        key=MODEL,
-        usual=AUTO,
-        name=lambda name: _model_name(page, name, automatic),
-    )
-    return automatic if chosen == AUTO else chosen
+    return model_choice.choose_model(page, MODEL, _model_of(pair))
 
 
 def type_text(page: Frame, name: Name, model: str) -> Side:
@@ -217,9 +210,3 @@ def _kind(model: str) -> tuple[Any, Any] | None:
     if not isinstance(params, dict) or not params.get("steps"):
         return None
     return params.get("family"), params.get("mask")
-
-
-def _model_name(page: Frame, name: str, automatic: str) -> str:
-    if name == AUTO:
-        return page.t("model.auto", name=_model_name(page, automatic, automatic))
-    return page.t(f"model.{name}") if page.t.has(f"model.{name}") else name

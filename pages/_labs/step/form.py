@@ -26,7 +26,7 @@ from pages._labs.step import edits as step_edits
 from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.events import version
-from pages._ui.draw.forms import declared, scale, segments, select, setting_field
+from pages._ui.draw.forms import declared, named_segments, scale, segments, select, setting_field
 from pages._ui.draw.typed import sentence_field
 from pages._ui.session.reading import bundle_of
 from pages._ui.session.state import keep
@@ -72,13 +72,7 @@ class Shown:
 
 def choose(page: Frame) -> Shown:
     """Draw the controls; return the step that they, and what was typed in the chain, make."""
-    source = segments(
-        page.t("source.label"),
-        SOURCES,
-        key=SOURCE,
-        name=page.t.each("source.{}"),
-        label_visibility="collapsed",
-    )
+    source = named_segments(page, "source", SOURCES, SOURCE)
     board = _sentence(page) if source == "sentence" else _numbers(page)
     head, temperature = _look(page, board)
     board.inputs = replace(board.inputs, temperature=temperature)

@@ -21,7 +21,7 @@ from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.code import show_code
 from pages._ui.draw.components import WordRow, attention_matrix, sentence
-from pages._ui.draw.forms import segments, select, slider
+from pages._ui.draw.forms import named_segments, segments, select, slider
 from pages._ui.session.reading import reading_of
 from pages._ui.session.state import keep
 
@@ -90,13 +90,7 @@ def code(page: Frame, shown: Shown) -> None:
 
 def sections(page: Frame, shown: Shown) -> None:
     """Draw the chosen one of the looks at this step."""
-    chosen = segments(
-        page.t("section.label"),
-        SECTIONS,
-        key=SECTION,
-        name=page.t.each("section.{}"),
-        label_visibility="collapsed",
-    )
+    chosen = named_segments(page, "section", SECTIONS, SECTION)
     {"row": row, "dynamic": dynamic, "shuffle": shuffle, "mistakes": mistakes}[chosen](page, shown)
 
 

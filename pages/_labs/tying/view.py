@@ -44,24 +44,11 @@ def outcome(case: TieCase) -> str:
 def sizes(page: Frame, source: str) -> None:
     """Draw the calculator: what a second matrix would take, for ready models and one's own."""
     with st.container(horizontal=True):
-        rows = whole(
-            page.t("size.vocabulary"),
-            1,
-            LARGEST_VOCABULARY,
-            key="tying.vocabulary",
-            usual=READY["chinese_50k"][0],
-            step=1000,
-            width=190,
-        )
-        width = whole(
-            page.t("size.d_model"),
-            1,
-            LARGEST_WIDTH,
-            key="tying.width",
-            usual=READY["chinese_50k"][1],
-            step=64,
-            width=190,
-        )
+        n_rows, n_columns = READY["chinese_50k"]
+        label, most = page.t("size.vocabulary"), LARGEST_VOCABULARY
+        rows = whole(label, 1, most, key="tying.vocabulary", usual=n_rows, step=1000, width=190)
+        label, most = page.t("size.d_model"), LARGEST_WIDTH
+        width = whole(label, 1, most, key="tying.width", usual=n_columns, step=64, width=190)
     size = matrix_size(rows, width)
     st.markdown(
         page.t(

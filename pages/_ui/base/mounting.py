@@ -19,16 +19,17 @@ _LABS = Path(__file__).parents[2] / "_labs"
 
 
 @lru_cache(maxsize=16)
-def mount(name: str, lab: str = "") -> Callable[..., Any]:
+def mount(name: str, lab: str = "", style: str = "") -> Callable[..., Any]:
     """Return the command that draws component `name`: NAME.js after common.js, with its styles.
 
-    lab: whose folder NAME.js and NAME.css are in; without one, all pages share them.
+    lab: whose folder NAME.js and NAME.css are in; without one, all pages share them.  style: the
+    component whose style sheet this one shares.
     """
     palettes = {theme: palette_dict(theme) for theme in ("light", "dark")}
     script = [f"const PALETTES = {json.dumps(palettes)};", _read("common.js")]
     script.append(_read(f"{name}.js", lab))
-    style = _read("common.css") + _read(f"{name}.css", lab)
-    return st.components.v2.component(f"owi_{name}", css=style, js="\n".join(script))
+    css = _read("common.css") + _read(f"{style or name}.css", lab)
+    return st.components.v2.component(f"owi_{name}", css=css, js="\n".join(script))
 
 
 def page_style() -> str:

@@ -124,6 +124,15 @@ def segments(
     return _one_of(options, chosen, usual)
 
 
+def named_segments(page: Frame, name: str, options: Sequence[str], key: str) -> str:
+    """Draw options beside each other without a heading: `NAME.label` is for screen readers.
+
+    The options are called `NAME.OPTION` in the catalog.
+    """
+    label, each = page.t(f"{name}.label"), page.t.each(f"{name}.{{}}")
+    return segments(label, options, key=key, name=each, label_visibility="collapsed")
+
+
 def select(
     label: str,
     options: Sequence[T],

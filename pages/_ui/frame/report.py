@@ -28,7 +28,7 @@ def offer(lang: str, theme: Theme) -> None:
         st.markdown(t("report.about"))
         if theme == "dark":
             st.caption(t("report.dark"))
-        mount("report")(
+        mount("report", style="export")(
             key="owi.report.file",
             data={
                 "name": f"owi-{now.name}-report.html",
