@@ -6,7 +6,7 @@ from pages._ui.frame.frame import footer, frame
 
 def main() -> None:
     page = frame("home")
-    # Torch comes with them, and takes seconds at a server's first request: the title stands.
+    # Torch comes with them, and takes seconds at a server's first request: show the title first.
     from pages._labs.home import gallery, view
     from pages._ui.lessons import doors
 

@@ -38,7 +38,7 @@ def main() -> None:
 
 @st.fragment
 def body(page: Frame) -> None:
-    """All that a click on a word or a head draws anew."""
+    """What is drawn again after a click on a word or a head."""
     with guarded(page.lang):
         text_box, sentence_box = st.container(), st.container()
         left, right = st.columns([2, 3])
@@ -62,7 +62,7 @@ def heads(page: Frame, asked: Sentence) -> None:
     cut = form.choose_heads(page, reading)
     changed = models.without(place, reading, cut)
     view.numbers(page, changed)
-    st.markdown(view.told(page, view.cut_line(changed, len(cut))))
+    st.markdown(view.written(page, view.cut_line(changed, len(cut))))
     if cut:
         st.caption(page.t("row.after", layer=layer + 1))
         on = form.heads_on(layer, reading.record.n_head, cut)
@@ -70,7 +70,7 @@ def heads(page: Frame, asked: Sentence) -> None:
     effects = models.effects(place, reading)
     st.subheader(page.t("worth.title"), anchor=False)
     for line in view.sharing_lines(effects.singles, effects.together, effects.sharing):
-        st.markdown(view.told(page, line))
+        st.markdown(view.written(page, line))
     view.worth(page, effects, cut)
     show_code(page, cut_code(asked.model, reading, cut))
     with guarded(page.lang):

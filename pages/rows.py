@@ -26,7 +26,7 @@ def main() -> None:
 
 @st.fragment
 def body(page: Frame) -> None:
-    """All that a click on a word draws anew."""
+    """What is drawn again after a click on a word."""
     form.prepare()
     with guarded(page.lang):
         pair = form.choose_pair(page)

@@ -22,7 +22,7 @@ def main() -> None:
 
 @st.fragment
 def board(page: Frame) -> None:
-    """All that a number typed into the chain draws anew."""
+    """What is drawn again when a number is typed into the chain."""
     with guarded(page.lang):
         shown = form.choose(page)
         chain.draw(

@@ -39,7 +39,7 @@ def choose(page: Frame) -> Choice:
     """What is to be learned, with which settings."""
     corpus = form.choose_corpus(page)
     text = ""
-    with guarded(page.lang):  # a file that is no text takes no button away
+    with guarded(page.lang):  # an unreadable file must not remove a button
         text = form.choose_text(page) if corpus == OWN else ""
     settings = form.choose_settings(page, corpus)
     return form.choice_of(corpus, settings, text)

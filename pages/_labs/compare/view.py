@@ -48,9 +48,9 @@ def words(page: Frame, name: Name, looked: SavedRecord, kept: SavedRecord, place
     top = [
         int(at) for at in np.argsort(-row, kind="stable")[:MOST_WORDS] if row[at] >= LEAST_WEIGHT
     ]
-    told = [f"{looked.labels[at]} {row[at]:.2f}" for at in top]
+    words = [f"{looked.labels[at]} {row[at]:.2f}" for at in top]
     shape = translator(page.lang, "rows")(f"shape.{say.shape_of(looked, row)}")
-    line = page.t.markdown("gaze", layer=place[0] + 1, words=told, **say.spread(looked, row))
+    line = page.t.markdown("gaze", layer=place[0] + 1, words=words, **say.spread(looked, row))
     st.caption(line + shape)
 
 

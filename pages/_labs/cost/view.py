@@ -145,8 +145,8 @@ def outside(page: Frame, run: Run, result: OutsideResult) -> None:
     )
     chart(page, figure, key=f"cost.outside.{run.id}")
     relayed = kinds["window"].accuracy_relayed
-    told = "outside.no_relay" if relayed is None else "outside.relayed"
-    st.markdown(page.t.markdown(told, relayed=relayed))
+    key = "outside.no_relay" if relayed is None else "outside.relayed"
+    st.markdown(page.t.markdown(key, relayed=relayed))
     change = max(part.outside_change_max for part in kinds.values())
     mark = "✓" if change == 0 else "✗"
     st.markdown(f"{mark} " + page.t.markdown("outside.change", change=change))
@@ -232,7 +232,7 @@ def _series_of_metrics(page: Frame, metrics: Mapping[str, float]) -> list[Timed]
 
 def _stops(page: Frame, run: Run, result: TimeResult) -> list[str]:
     caps = {"memory": result.cap_mb, "time": run.params["cap_seconds"]}
-    told = [
+    lines = [
         page.t.markdown(
             f"time.stopped_{part.stopped}",
             kind=page.t(f"kind.{kind}"),
@@ -243,7 +243,7 @@ def _stops(page: Frame, run: Run, result: TimeResult) -> list[str]:
         if part.stopped
     ]
     longest = list(result.score_bytes_by_length)[-1]
-    return told or [page.t.markdown("time.all_done", length=int(longest))]
+    return lines or [page.t.markdown("time.all_done", length=int(longest))]
 
 
 def _slopes(page: Frame, result: TimeResult) -> None:

@@ -127,8 +127,8 @@ def _numbers(page: Frame, result: Result) -> None:
             ("difference", f"{close} {difference:.1e}"),
             ("same_text", same),
         ):
-            told = page.t(f"result.{name}", length=length)
-            st.metric(told, value, help=page.t(f"result_help.{name}"), width="content")
+            label = page.t(f"result.{name}", length=length)
+            st.metric(label, value, help=page.t(f"result_help.{name}"), width="content")
 
 
 def _repeats(page: Frame, result: Result, run: Run) -> None:

@@ -32,7 +32,7 @@ BUTTONS_WIDTH = 640
 
 @dataclass(frozen=True)
 class Chosen:
-    """The settings of the moment; head None is the mean over heads, stop None is no stop."""
+    """The settings of the moment; head None: the mean over heads; stop None: never stop."""
 
     writer: Writer
     prompt: tuple[int, ...]
@@ -154,7 +154,7 @@ def shown(label: str) -> str:
 
 
 def _prompt_of(writer: Writer) -> tuple[str, str]:
-    """Return the prompt's key, one for each model, and what stands in it at first."""
+    """Return the prompt's key, one for each model, and its text at first."""
     known = set(writer.tokenizer.characters)
     openings = [character_text(name)[:N_OPENING] for name in CHARACTER_TEXTS]
     letters = [c for c in writer.tokenizer.characters if not c.isspace()]

@@ -29,7 +29,7 @@ BRANCHES_IN_A_ROW, PREFIX_SHOWN, LONGEST_SHOWN = 3, 18, 120
 
 @dataclass(frozen=True)
 class Moment:
-    """A tree as it stands, what the model says of the next token, and the number for drawing it."""
+    """The tree now, what the model says of the next token, and the number for drawing it."""
 
     tree: Tree
     forecast: Forecast

@@ -22,7 +22,7 @@ N_MASK_TOKENS = 32  # read twice in each of two ways: 126 tokens
 
 @dataclass(frozen=True)
 class Writer:
-    """A model with characters for tokens, and what tells it from every other."""
+    """A model with characters for tokens, and what distinguishes it from every other."""
 
     name: str
     stamp: str

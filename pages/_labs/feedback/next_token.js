@@ -82,8 +82,8 @@ function drawBars({ bars, data }) {
     bar.classList.toggle("hit", row.drawn);
     bar.classList.toggle("cut", row.after === 0);
     const values = { token: visible(row.label), before: decimal(row.before, 3), after: decimal(row.after, 3) };
-    const told = sentenceOf(data.text.bar_readout, values);
+    const sentence = sentenceOf(data.text.bar_readout, values);
     const mark = row.drawn ? ` ${data.text.drawn_mark}` : "";
-    bar.title = `${told}${mark} · ${data.text.force_hint}`;
+    bar.title = `${sentence}${mark} · ${data.text.force_hint}`;
   });
 }

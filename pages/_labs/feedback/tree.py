@@ -81,7 +81,7 @@ def back(tree: Tree, to: int | None = None) -> Tree:
 
 
 def choose(tree: Tree, number: int) -> Tree:
-    """Go on with another branch; one that is no more leaves the tree as it is."""
+    """Go on with another branch; one that no longer exists leaves the tree as it is."""
     known = any(branch.number == number for branch in tree.branches)
     return replace(tree, active=number) if known else tree
 
@@ -112,7 +112,7 @@ def force(tree: Tree, token: Token, drawn: Token) -> Tree:
 def _go(tree: Tree, token: Token) -> Tree:
     branch = tree.current
     ids = (*branch.ids, token.id)
-    for other in tree.branches:  # somebody may have gone there before
+    for other in tree.branches:  # the same branch may already exist
         if tuple(t.id for t in other.tokens[: len(ids)]) == ids:
             return choose(_put(tree, replace(other, at=len(ids))), other.number)
     tokens = (*branch.tokens[: branch.at], token)
@@ -122,7 +122,7 @@ def _go(tree: Tree, token: Token) -> Tree:
     forked = Branch(number, tokens, len(tokens), branch.number, branch.at)
     whole = replace(branch, at=len(branch.tokens))
     kept = [b if b.number != branch.number else whole for b in tree.branches]
-    if len(kept) == MAX_BRANCHES:  # the oldest goes that nobody is on
+    if len(kept) == MAX_BRANCHES:  # drop the oldest branch that is not current
         kept.remove(next(b for b in kept if b.number != branch.number))
     return Tree(tree.n_prompt, (*kept, forked), number)
 

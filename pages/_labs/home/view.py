@@ -78,7 +78,7 @@ def doors(page: Frame) -> None:
 
 
 def name_explained(page: Frame) -> None:
-    """Tell what OWI stands for, in its two meanings."""
+    """Explain OWI in its two meanings."""
     st.subheader(page.t("name.title"), anchor=False)
     left, right = st.columns(2)
     left.markdown(page.t("name.dynamic"))
@@ -119,7 +119,7 @@ def _finding(page: Frame, readings: Mapping[Name, Reading]) -> str:
 def _checks(page: Frame, readings: Mapping[Name, Reading]) -> str:
     """Return the records' own checks, what cutting did, and each answer's route, as one line."""
     rows = translator(page.lang, "rows")
-    told = [check_mark(rows, *check) for check in say.checks(readings.values())[:2]]
+    marks = [check_mark(rows, *check) for check in say.checks(readings.values())[:2]]
     for reading in readings.values():
         strongest = reading.strongest()
         cut = reading.cut(strongest)
@@ -128,11 +128,11 @@ def _checks(page: Frame, readings: Mapping[Name, Reading]) -> str:
         mark = "✓" if cut.effect == "carries" else "✗"
         values = {"query": reading.labels[reading.query], "key": cut.word}
         change = signed(cut.change_nats, 1)
-        told.append(f"{mark} {page.t.markdown('check.cut', **values, change=change)}")
+        marks.append(f"{mark} {page.t.markdown('check.cut', **values, change=change)}")
         route = say.route_line(reading)
         if route is not None:
-            told.append(page.t.markdown(f"check.{route[0]}", **route[1]))
-    return " · ".join(told)
+            marks.append(page.t.markdown(f"check.{route[0]}", **route[1]))
+    return " · ".join(marks)
 
 
 def _start() -> None:
@@ -140,7 +140,7 @@ def _start() -> None:
     params = {"family": bundle_of(DEFAULT_MODEL).note["params"]["family"]}
     set_kept("train.corpus", params["family"])
     jobs = session_jobs()
-    if jobs.start(EXPERIMENT, params).state in ENDED:  # a stored result is no performance
+    if jobs.start(EXPERIMENT, params).state in ENDED:  # a stored result would show no training
         jobs.start(EXPERIMENT, params, fresh=True)
 
 

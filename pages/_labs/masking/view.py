@@ -115,11 +115,11 @@ def checks(page: Frame, result: Result) -> None:
     """Draw which checks each model passes, and which one is made for a wrong mask."""
     st.subheader(page.t("checks.title"), anchor=False)
     for name, part in result.sides.items():
-        told = [
+        parts = [
             f"{'✓' if c.passed else '✗'} {page.t('check.' + c.code)} ({c.value:.3g})"
             for c in part.checks
         ]
-        st.markdown(f"**{side_name(page, name)}** " + " · ".join(told))
+        st.markdown(f"**{side_name(page, name)}** " + " · ".join(parts))
         if name in CAUGHT_BY:
             st.caption(page.t("checks.caught", check=page.t(f"check.{CAUGHT_BY[name]}")))
 

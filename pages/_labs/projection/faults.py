@@ -11,7 +11,7 @@ from owi_core.figures import Bar, signed_bars
 from owi_core.probes.ablation import IDLE_NATS
 from owi_core.readings import Reading
 from pages._labs.projection.models import Place, with_mistake
-from pages._labs.projection.view import numbers, row, told
+from pages._labs.projection.view import numbers, row, written
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.forms import segments
@@ -61,4 +61,4 @@ def _one(page: Frame, found: Mapping[str, Altered], fault: str, layer: int) -> N
     st.caption(page.t("row.mistake", layer=layer + 1))
     heads = list(range(changed.after.record.n_head))
     row(page, changed.after, layer, heads, "projection.fault_row")
-    st.markdown(told(page, mistake_line(changed)))
+    st.markdown(written(page, mistake_line(changed)))

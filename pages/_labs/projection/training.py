@@ -13,7 +13,7 @@ from owi_core.figures import loss_curve
 from owi_core.jobs.film import metric
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
-from pages._labs.projection.view import sharing_lines, told
+from pages._labs.projection.view import sharing_lines, written
 from pages._ui.base.figure_text import figure_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
@@ -47,9 +47,9 @@ def results(page: Frame, result: Result) -> None:
     """Draw both models' numbers, what heads are worth in them, and the mistakes made afterwards."""
     st.dataframe(_sides_table(page, result.sides), hide_index=True)
     if result.other == WITHOUT:
-        st.markdown(told(page, textbook_line(result)))
+        st.markdown(written(page, textbook_line(result)))
     measured = (result.head_effect, result.heads_together, result.sharing)
-    lines = [told(page, line) for line in sharing_lines(*measured)]
+    lines = [written(page, line) for line in sharing_lines(*measured)]
     st.markdown(page.t("training.shared") + "\n" + "\n".join(f"- {line}" for line in lines))
     st.markdown(page.t("training.faults"))
     st.dataframe(_faults_table(page, result), hide_index=True)

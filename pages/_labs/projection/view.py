@@ -117,7 +117,7 @@ def head_name(page: Frame, layer: int, head: int, off: bool) -> str:
     return page.t("part.off", name=name) if off else name
 
 
-def told(page: Frame, line: Line) -> str:
+def written(page: Frame, line: Line) -> str:
     """Return a line in the reader's language."""
     key, values = line
     return page.t.markdown(key, **values)

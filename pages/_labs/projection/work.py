@@ -82,7 +82,7 @@ def shares(page: Frame, shares: Shares, cut: tuple[Head, ...]) -> None:
 
 
 def word_of(page: Frame, reading: Reading, index: int) -> str:
-    """Return a word as typed where it stands in the sentence, else as the vocabulary has it."""
+    """Return a word as typed where it occurs in the sentence, else as the vocabulary has it."""
     if index in reading.encoding.ids:
         return reading.labels[reading.encoding.ids.index(index)]
     spare = getattr(reading.bundle.tokenizer, "spare_ids", range(0))

@@ -121,7 +121,7 @@ def type_text(page: Frame, name: Name, model: str) -> Side:
         "",
         by_words=cuts_words(bundle_of(model)),
         placeholder=page.t("text.placeholder"),
-        label_visibility="collapsed",  # the letter stands beside it
+        label_visibility="collapsed",  # the letter is beside it
         on_change=_mark_typed,
     )
     return Side(name, text, _query_of(name, model))

@@ -74,7 +74,7 @@ def draw(
 ) -> None:
     """Draw all tables; mark what is other than `before`, and around the selected cell its kin."""
     marks = changed(before, record)
-    told = derive(record, selected, head) if selected else None
+    derived = derive(record, selected, head) if selected else None
     data = {
         "stages": [
             {
@@ -89,8 +89,8 @@ def draw(
             for name, tables in STAGES
         ],
         "selected": None if selected is None else _shown(record, selected, head),
-        "sources": _by_table(record, told.sources if told else (), head),
-        "feeds": _by_table(record, told.feeds if told else (), head),
+        "sources": _by_table(record, derived.sources if derived else (), head),
+        "feeds": _by_table(record, derived.feeds if derived else (), head),
         "formula": _lines(record, selected, head),
         "text": {name: page.t(f"chain.{name}") for name in _TEXT},
         "theme": page.theme,
@@ -102,7 +102,7 @@ def draw(
 
 
 def every_number(record: StepRecord) -> pd.DataFrame:
-    """Return all tables of the step as one; a table that has no heads is told as head 0's."""
+    """Return all tables of the step as one; a table without heads counts as head 0's."""
     given = (*GIVEN, STREAM)
     names = tables_of(record.inputs)
     tables = {n: getattr(record.inputs if n in given else record, n) for n in names}
@@ -164,10 +164,10 @@ def _panel(
 
 
 def _shape(page: Frame, whole: tuple[int, ...], shown: tuple[int, int]) -> str:
-    told = f"{whole[0]} × {whole[1]}"
+    shape = f"{whole[0]} × {whole[1]}"
     if shown == whole:
-        return told
-    return page.t("chain.cropped", shape=told, rows=shown[0], columns=shown[1])
+        return shape
+    return page.t("chain.cropped", shape=shape, rows=shown[0], columns=shown[1])
 
 
 def _window(record: StepRecord, name: str, head: int) -> tuple[int, int, int, int]:

@@ -142,7 +142,7 @@ def _sentence(page: Frame) -> Board:
 
 
 def _board(origin: tuple[Any, ...], make: Any) -> Board:
-    """Return the session's board, made anew when its origin is another."""
+    """Return the session's board, made again when its origin changes."""
     board = st.session_state.get(_BOARD)
     if board is None or board.origin != origin:
         given, labels = make()

@@ -17,7 +17,7 @@ function build(host) {
   return state;
 }
 
-/** Make the tables anew only when their sizes have changed: focus and cells stay otherwise. */
+/** Rebuild the tables only when their sizes have changed: focus and cells stay otherwise. */
 function lay(state) {
   const { stages, data } = state;
   const sizes = data.stages.map((stage) =>

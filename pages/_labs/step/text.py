@@ -71,8 +71,8 @@ def _divide(d: Derivation) -> tuple[str, str]:
 
 def _mask(d: Derivation) -> tuple[str, str]:
     (cell, value), (mask, allowed) = d.terms[0]
-    told = f"{symbol(mask)} = {'✓' if allowed else '✗'}"
-    return f"{symbol(cell)} | {told}", f"{figure(value)} | {told}"
+    gate = f"{symbol(mask)} = {'✓' if allowed else '✗'}"
+    return f"{symbol(cell)} | {gate}", f"{figure(value)} | {gate}"
 
 
 def _softmax(d: Derivation) -> tuple[str, str]:

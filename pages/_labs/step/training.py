@@ -30,7 +30,7 @@ POSITIONS = ("none", "learned", "sinusoidal")
 N_HEAD = "step.relation_heads"
 # `swap` offers two nouns: who guesses is right half the time.
 GOOD, CHANCE, ALIKE = 0.98, 0.6, 0.05
-# Small enough for three of them in a lesson; without a causal mask nothing else tells the order.
+# Small enough for three of them in a lesson; without a causal mask nothing else gives the order.
 SWAP: Mapping[str, Any] = {
     "family": "swap", "d_model": 64, "d_mlp": 64, "mask": "bidirectional", "n_train": 6000,
 }  # fmt: skip
@@ -142,8 +142,8 @@ def _knock_out_table(page: Frame, result: relations_lab.Result) -> str:
 def _cell(result: relations_lab.Result, relation: int, head: int) -> str:
     change = result.knock_out_nats[relation][head]
     look = result.weight_on_meant[relation][head]
-    told = f"{change:+.2f}".replace("-", "−")
-    return f"**{told}** ({look:.2f})" if change <= -0.5 else f"{told} ({look:.2f})"
+    written = f"{change:+.2f}".replace("-", "−")
+    return f"**{written}** ({look:.2f})" if change <= -0.5 else f"{written} ({look:.2f})"
 
 
 def _told(page: Frame, result: relations_lab.Result) -> list[str]:

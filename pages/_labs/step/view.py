@@ -72,11 +72,11 @@ def summary(page: Frame, shown: Shown) -> None:
         "sdpa": found.sdpa_error,
         "mha": found.mha_error,
     }
-    told = [
+    proofs = [
         f"{'✓' if value <= TOLERANCE else '✗'} {page.t(f'proof.{name}', error=f'{value:.0e}')}"
         for name, value in values.items()
     ]
-    st.caption(page.t("proof.label") + " " + " · ".join(told))
+    st.caption(page.t("proof.label") + " " + " · ".join(proofs))
 
 
 def code(page: Frame, shown: Shown) -> None:
@@ -168,8 +168,8 @@ def position_pictures(page: Frame) -> None:
             chart(page, picture, key=f"step.positions.{name}")
     unit = table / np.linalg.norm(table, axis=1, keepdims=True)
     near, far = float(unit[0] @ unit[1]), float(unit[0] @ unit[-1])
-    told = "nearer" if near > far else "not_nearer"
-    st.markdown(page.t(f"positions.{told}", near=f"{near:.2f}", far=f"{far:.2f}"))
+    found = "nearer" if near > far else "not_nearer"
+    st.markdown(page.t(f"positions.{found}", near=f"{near:.2f}", far=f"{far:.2f}"))
 
 
 def mistakes(page: Frame, shown: Shown) -> None:

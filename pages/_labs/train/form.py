@@ -53,7 +53,7 @@ def choose_corpus(page: Frame) -> str:
 def choose_text(page: Frame) -> str:
     """Draw the box for one's own text and the door for a file; return the text, maybe empty.
 
-    Raises TextError for a file that is no text.  The box itself has no limit: it would cut off
+    Raises TextError for a file that is not text.  The box itself has no limit: it would cut off
     what is pasted, and say nothing.
     """
     pasted = st.text_area(

@@ -52,7 +52,7 @@ def counts_of(source: str) -> tuple[int, int]:
 
 @st.cache_data(show_spinner=False, max_entries=300)
 def touched(source: str, text: str, edits: tuple[Edit, ...], cell: Cell) -> Touched:
-    """Return what these edits do; the same edits give the same answer to whoever made them."""
+    """Return what these edits do; the same edits give the same answer in every session."""
     reading = read(bundle_from(source), text)
     return touch(reading.bundle, reading.encoding.ids, reading.query, edits, cell)
 

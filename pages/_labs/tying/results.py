@@ -68,7 +68,7 @@ def by_layer(page: Frame, result: Result) -> None:
 
 
 def moved(page: Frame, result: Result) -> None:
-    """Say how far the rows of words never seen were moved, and what drawing them afresh did."""
+    """Say how far the rows of words never seen were moved, and what drawing them again did."""
     st.subheader(page.t("moved.title"), anchor=False)
     for name, part in result.sides.items():
         embedding, head = part.rows_moved["embedding"], part.rows_moved["head"]

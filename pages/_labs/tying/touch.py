@@ -206,11 +206,11 @@ def _side(page: Frame, source: str, name: str, found: Touched, cell: Cell) -> No
                 width="content",
             )
         was, now = (words_of(source).label(answer) for answer in (found.before.answer, side.answer))
-        told = page.t("touch.was", word=was) if was != now else page.t("touch.same")
+        change = page.t("touch.was", word=was) if was != now else page.t("touch.same")
         st.metric(
             page.t("touch.says"),
             now,
-            told,
+            change,
             delta_color="off",
             delta_arrow="off",
             width="content",

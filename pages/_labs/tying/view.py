@@ -24,8 +24,8 @@ def proof(page: Frame, source: str) -> None:
     """Draw what was tried on the live model, and what embedding and head share after it."""
     cases = proof_of(source)
     live = cases[0].storage
-    told = "proof.one" if live.shared and live.same_object else "proof.two"
-    st.markdown(page.t(told))
+    key = "proof.one" if live.shared and live.same_object else "proof.two"
+    st.markdown(page.t(key))
     held = sum(case.expected for case in cases)
     st.caption(page.t("proof.counted", held=held, cases=len(cases)))
     heads = [page.t(f"proof.{n}") for n in ("case", "object", "pointer", "storage", "outcome")]

@@ -1,6 +1,6 @@
 """What a class sees of its teacher's run: how far it is, what forms, how it ended, and no button.
 
-Whoever looks on here holds no slot and does not count among those who watch a run.
+A viewer of this page takes no slot and is not counted among those who watch a run.
 """
 
 import streamlit as st
@@ -34,7 +34,7 @@ def choose_code(page: Frame) -> str:
 
 
 def seen_under(page: Frame, code: str) -> Sight[Draw | None] | None:
-    """Return what the code stands for; where it is nothing, say what to do."""
+    """Return the run that the code names; if there is none, say what to do."""
     if not code:
         st.info(page.t("code.none"), icon=":material/groups:")
         return None
@@ -48,7 +48,7 @@ def show(page: Frame, code: str, sight: Sight[Draw | None]) -> None:
     """Draw the run in the words of its lab, again and again, and how it ended."""
     lab = Frame(page.lang, translator(page.lang, sight.lab), page.theme)
     run = sight.run
-    if not run.private:  # its settings hold what somebody typed
+    if not run.private:  # its settings hold what a user typed
         page_contents.made_by(f"{run.experiment} {run.id}", run.params)
     panel = Panel(lab, run, run.state, f"watch-{code}")
     st.caption(page.t("from", lab=lab.t("page.title")))
@@ -67,5 +67,5 @@ def _live(code: str, panel: Panel, sight: Sight[Draw | None]) -> None:
 
 
 def _into_the_address() -> None:
-    """Write the code into the address bar, so that the page can be loaded anew."""
+    """Write the code into the address bar, so that the page can be reloaded."""
     st.query_params[CODE] = kept_value(KEY, "")

@@ -1,1 +1,1 @@
-"""What every page stands on: settings, sentences, theme, links, and escaping."""
+"""What every page is built on: settings, sentences, theme, links, and escaping."""

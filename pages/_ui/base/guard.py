@@ -17,9 +17,9 @@ _log = logging.getLogger(__name__)
 def guarded(lang: str) -> Iterator[None]:
     """Turn a failure inside the block into a message; what was typed stays as it is.
 
-    An OwiError is shown as rule, value, remedy; an empty field is no mistake, so what is missing
-    is a hint. Anything else is logged under a short number
-    and the reader is told that number, never a traceback.
+    An OwiError is shown as rule, value, remedy; an empty field is not a mistake, so what is missing
+    is a hint. Anything else is logged under a short number, and the reader sees that number, never
+    a traceback.
     """
     try:
         yield

@@ -70,7 +70,7 @@ def error_text(lang: str, error: OwiError) -> str:
 
 
 def catalog(lang: str, name: str) -> dict[str, str]:
-    """Return a catalog flattened to dotted keys; empty where there is no such file."""
+    """Return a catalog flattened to dotted keys; empty where the file does not exist."""
     # A page asks for hundreds of sentences, and each look at the disk hands the interpreter to
     # another thread: whether the file has changed is asked once a second at most.
     return _lately(CATALOGS / lang, name, int(time.monotonic()))

@@ -2,7 +2,7 @@
 
 `/rows?v=1&lang=zh&pair=typed&text.A=…&layer=1&head=-1&end=1`: one parameter for each kept value,
 named by its key without the page; `run`, `run2` … and `trained` name recipes, their settings
-behind a dot. A link of ours ends with `end`: where `v` stands and `end` does not, it was cut.
+behind a dot. A link made by this app ends with `end`: one that has `v` but no `end` was cut.
 """
 
 import json
@@ -153,7 +153,7 @@ def _recipes(groups: Mapping[str, dict[str, str]], unsure: str | None) -> dict[s
 
 
 def parse(text: str, default: Any) -> Any:
-    """Return what a text of a link means where a value like `default` stands; else MisfitError."""
+    """Return what a text of a link means, where `default` shows the kind; else MisfitError."""
     if len(text) > LONGEST_TEXT or not _is_sound(text):
         raise MisfitError(text[:40])
     try:
@@ -281,7 +281,7 @@ def _of_kind(value: Any, default: Any) -> Any:
 
 
 def _option(value: Any, among: Sequence[Any]) -> Any:
-    """Return the option that the value equals: True is no 1."""
+    """Return the option that the value equals; True does not equal 1 here."""
     for option in among:
         if option == value and isinstance(option, bool) == isinstance(value, bool):
             return option

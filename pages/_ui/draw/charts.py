@@ -73,7 +73,7 @@ def alt_text(figure: Figure, lang: str) -> str:
     """Return the alternative text of a figure: its first series in numbers."""
     t = translator(lang, "common")
     heard = figure_heard(figure)
-    told = [
+    sentences = [
         t(
             "alt.series",
             name=series.name or series.title or t("alt.values"),
@@ -86,8 +86,8 @@ def alt_text(figure: Figure, lang: str) -> str:
         for series in heard[:MOST_HEARD]
     ]
     if len(heard) > MOST_HEARD:
-        told.append(t("alt.more", count=len(heard) - MOST_HEARD))
-    return " ".join([*told, t("alt.figure")])
+        sentences.append(t("alt.more", count=len(heard) - MOST_HEARD))
+    return " ".join([*sentences, t("alt.figure")])
 
 
 def _offer(page: Frame, make: Callable[[], tuple[Figure, Table]], key: str, of: str) -> None:

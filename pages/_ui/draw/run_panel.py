@@ -68,7 +68,7 @@ def run_lab(
 ) -> Run | None:
     """Draw the whole life of a lab's run and return it; start one when the button is pressed.
 
-    name tells several panels of a page apart.  matches: which runs of the experiment belong
+    name distinguishes several panels of a page.  matches: which runs of the experiment belong
     here.  draw: what to show while it is under way; the loss curve where it is left out.
     """
     panel = Panel.of(page, latest_run(experiment, matches=matches), name)
@@ -105,7 +105,7 @@ def verdict(page: Frame, run: Run, box: Callable[..., Any] | None = None) -> Non
 
 @dataclass(frozen=True)
 class Panel:
-    """A run as it stood when the page began to draw it.
+    """A run in the state it had when the page began to draw it.
 
     The run goes on meanwhile: buttons and watch must speak of one and the same moment, or a run
     that ends between them is never drawn again.
@@ -118,7 +118,7 @@ class Panel:
 
     @classmethod
     def of(cls, page: Frame, run: Run | None, name: str = "") -> "Panel":
-        """Note where the run stands now.  name tells several panels of a page apart."""
+        """Note the present state of the run.  name distinguishes several panels of a page."""
         key = f"{page.t.name}-{name}" if name else page.t.name
         if run is not None:
             page_contents.made_by(f"{run.experiment} {run.id}", run.params)
@@ -156,17 +156,17 @@ class Panel:
     def watch(self, draw: Draw | None = None) -> None:
         """Draw the run as far as it has come; again and again while it is under way.
 
-        draw: what stands under the progress while there are steps; the loss where it is left out.
+        draw: draws under the progress while there are steps; by default the loss.
         """
         poll = POLL_SECONDS if self.state in UNDER_WAY else None
         st.fragment(run_every=poll)(self._live)(draw)
 
     def show_now(self, draw: Draw | None = None) -> None:
-        """Draw the run as far as it has come, once; the page is run anew when its state is new."""
+        """Draw the run so far, once; rerun the page when the state of the run has changed."""
         run = self.run
         assert run is not None
         done = run.latest(StepDone)
-        # Drawn before the page is run anew: a poll that ends with nothing leaves the browser an
+        # Drawn before the page is rerun: a poll that ends with nothing leaves the browser an
         # empty place, and what it was still drawing there has nowhere to go.
         st.progress(min(_share_done(run), 1.0), progress_text(self.page, run))
         if run.state != self.state:
@@ -208,12 +208,12 @@ class Panel:
             st.info(_stopped_unheard(page, run))
 
     def offer_again(self) -> None:
-        """Say when this run was not trained for this session alone, and offer to train it anew."""
+        """Say when this run was not trained for this session alone, and offer to train it again."""
         run = self.run
         if run is None or not run.shared or run.state not in SHAREABLE:
             return
-        told = "shared.stored" if run.state in ENDED else "shared.under_way"
-        st.info(self.page.t(told), icon=":material/inventory_2:")
+        key = "shared.stored" if run.state in ENDED else "shared.under_way"
+        st.info(self.page.t(key), icon=":material/inventory_2:")
         if st.button(self.page.t("shared.again"), key=f"{self.name}.fresh"):
             session_jobs().start(run.experiment, run.params, private=run.private, fresh=True)
             st.rerun()
@@ -309,7 +309,7 @@ def both_losses(
 
 
 def progress_text(page: Frame, run: Run) -> str:
-    """Return where a run stands, in a line."""
+    """Return the progress of a run, in a line."""
     done = run.latest(StepDone)
     if run.state == "queued":
         ahead = run.queue_position - 1
@@ -347,9 +347,9 @@ def _stopped_unheard(page: Frame, run: Run) -> str:
 
 
 def _divergence(page: Frame, event: Diverged) -> str:
-    told = page.t.markdown("ended.diverged", step=event.step)
+    sentence = page.t.markdown("ended.diverged", step=event.step)
     settings = "、".join(f"`{name} = {value}`" for name, value in event.settings.items())
-    return f"{told} {settings}\n\n{page.t(f'remedy.{event.remedy}')}"
+    return f"{sentence} {settings}\n\n{page.t(f'remedy.{event.remedy}')}"
 
 
 def _compact(number: float) -> str:

@@ -23,7 +23,7 @@ def register() -> Register[Draw | None]:
 
 
 def offer(page: Frame, place: str, run: Run, draw: Draw | None) -> None:
-    """Draw the button; opened, it tells what the class will see, and makes the code when asked.
+    """Draw the button; opened, it says what the class will see, and makes the code when asked.
 
     A run that was started after the code was made is followed from here on.
     """

@@ -84,7 +84,7 @@ def language() -> str:
 
 
 def _page_not_found(lang: str) -> NoReturn:
-    """Show that there is no such page, whether it is hidden or needs a token, and end the run."""
+    """Show that the page does not exist, whether it is hidden or needs a token, and end the run."""
     t = translator(lang, "common")
     st.set_page_config(page_title="OWI", page_icon=ICON, layout="wide")
     st.html(f"<style>{_css_words(t)}{page_style()}</style>")

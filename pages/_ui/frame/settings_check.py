@@ -24,8 +24,8 @@ def tell(lang: str) -> None:
     wrong = settings.wrong_now()
     if wrong:
         _log_once(tuple(sentence(error) for error in wrong))
-        told = " ".join(error_text(lang, error) for error in wrong)
-        st.caption(f":material/settings: {translator(lang, 'common')('settings_wrong')} {told}")
+        reasons = " ".join(error_text(lang, error) for error in wrong)
+        st.caption(f":material/settings: {translator(lang, 'common')('settings_wrong')} {reasons}")
 
 
 @cache

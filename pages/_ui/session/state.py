@@ -73,7 +73,7 @@ class View:
     labels: dict[str, str] = field(default_factory=dict)
     runs: dict[int, Run] = field(default_factory=dict)
     own_model: bool = False
-    line: Any = None  # where the page tells what became of its link
+    line: Any = None  # where the page reports what became of its link
     drawn: set[str] = field(default_factory=set)  # keys of a run that came to its end
     ended: float = 0.0
 
