@@ -3,7 +3,7 @@
 import streamlit as st
 
 from owi_core.experiments.cost import RESULTS
-from pages._labs.cost import first, form, view
+from pages._labs.cost import form, reach, view
 from pages._labs.cost.code import run_code
 from pages._ui.base.guard import guarded
 from pages._ui.base.page import Frame
@@ -17,9 +17,9 @@ NAME = "cost"
 def main() -> None:
     page = frame("cost")
     with guarded(page.lang):
-        first.reach(page)
+        reach.reach(page)
     with guarded(page.lang):
-        first.memory(page)
+        reach.memory(page)
     for part in form.PARTS:
         with guarded(page.lang):
             measured(page, part)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from owi_core.experiments.masking import Result
 from owi_core.jobs.runs import Run
-from pages._labs.masking import fit, form, view
+from pages._labs.masking import form, padding, view
 from pages._labs.masking.code import run_code
 from pages._ui.base.guard import guarded
 from pages._ui.base.page import Frame
@@ -32,9 +32,9 @@ def main() -> None:
     if run is not None:
         show(page, panel, run, values)
     with guarded(page.lang):
-        fit.show_both_masks(page)
+        padding.show_both_masks(page)
     with guarded(page.lang):
-        fit.pads(page)
+        padding.pads(page)
     footer(page.lang)
 
 

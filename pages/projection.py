@@ -6,8 +6,7 @@ import streamlit as st
 
 from owi_core.probes.ablation import Head
 from owi_core.readings import Reading
-from pages._labs.projection import faults, form, models, training, view
-from pages._labs.projection import work as projection_work
+from pages._labs.projection import contributions, faults, form, models, training, view
 from pages._labs.projection.code import cut_code, parts_code
 from pages._labs.projection.models import Place
 from pages._ui.base.guard import guarded
@@ -83,20 +82,20 @@ def taken_apart(page: Frame, asked: Sentence, cut: tuple[Head, ...]) -> None:
     """The equality, what heads look at, read and write, and one word's logit as a sum."""
     place, reading, layer = asked.place, asked.reading, asked.layer
     st.subheader(page.t("sum.title"), anchor=False)
-    projection_work.equality(page, models.errors(place, reading, cut))
+    contributions.equality(page, models.errors(place, reading, cut))
     found = models.parts(place, reading, cut)
     work = models.work(place, reading, cut, layer)
     query = reading.labels[reading.query]
     st.markdown(page.t.markdown("table.title", query=query, layer=layer + 1))
-    projection_work.table(page, reading, work, found, layer, cut)
+    contributions.table(page, reading, work, found, layer, cut)
     st.caption(page.t("table.about"))
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown(page.t.markdown("lengths.title", query=query))
-        projection_work.lengths(page, found, cut)
+        contributions.lengths(page, found, cut)
     with right:
-        word = projection_work.choose_word(page, reading, found)
-        projection_work.shares(page, found.shares(word), cut)
+        word = contributions.choose_word(page, reading, found)
+        contributions.shares(page, found.shares(word), cut)
     st.caption(page.t("shares.frozen"))
     show_code(page, parts_code(asked.model, reading, word))
 

@@ -314,8 +314,8 @@ def test_every_exported_weight_is_the_records_and_a_forbidden_word_has_none(
 ) -> None:
     weights = CAUSAL[query].copy()
     weights[-1] += leak if query < T - 1 else 0
-    row = NamedRow("它", SENTENCE, weights, "A", query, MASK[query])
-    table = read_back(row_bars([row]))
+    row = figures.NamedRow("它", SENTENCE, weights, "A", query, MASK[query])
+    table = read_back(figures.row_bars([row]))
     places, read = column(table, "y"), column(table, "x")
     assert list(places) == list(range(T))
     for place, weight in enumerate(weights):

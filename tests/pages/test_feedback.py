@@ -16,7 +16,7 @@ from owi_core.generation import draw, foresee, uniforms
 from owi_core.jobs.tasks import ENDED
 from pages._labs.feedback.cost import repeated_lines, run_code
 from pages._labs.feedback.lab import TREE
-from pages._labs.feedback.next import N_ROWS, rows_of
+from pages._labs.feedback.next_bars import N_ROWS, rows_of
 from pages._labs.feedback.tree import (
     MAX_BRANCHES,
     MAX_TOKENS,

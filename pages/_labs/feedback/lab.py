@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from owi_core.generation import Forecast, draw
-from pages._labs.feedback import form, models, next, saved
+from pages._labs.feedback import form, models, next_bars, saved
 from pages._labs.feedback import tree as feedback_tree
 from pages._labs.feedback.form import Chosen, shown
 from pages._labs.feedback.tree import Branch, Drawing, Token, Tree
@@ -133,7 +133,7 @@ def _acted(chosen: Chosen, moment: Moment, held: Held, asked: Asked) -> Moment:
 
 def _clicked(chosen: Chosen, moment: Moment) -> list[tuple[str, int | None]]:
     """Return what was clicked in the bars or the text, if it was this text that was on screen."""
-    token = next.forced(chosen.writer.tokenizer, moment.tree.current.ids)
+    token = next_bars.forced(chosen.writer.tokenizer, moment.tree.current.ids)
     if token is not None:
         return [("force", token)]
     word = clicked(WORDS, version(_window(chosen, moment)))
@@ -183,8 +183,8 @@ def _draw(
         _buttons(page, moment.tree, end)
     with bars:
         _last(page, chosen, moment, end)
-        view = next.view_of(moment.tree.current.ids)
-        next.next_token(page, chosen.writer.tokenizer, moment.forecast, moment.u, view)
+        view = next_bars.view_of(moment.tree.current.ids)
+        next_bars.next_token(page, chosen.writer.tokenizer, moment.forecast, moment.u, view)
         st.caption(page.t("bars.about"))
 
 
