@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from pages._ui.base.i18n import catalog
 from tests.browser.browsing import LOOKS, Look, Server, at_rest, settled, take_shot
 
 Open = Callable[..., Page]
@@ -167,3 +168,23 @@ def test_pair_is_drawn_whole(server: Server, page_at: Open, look: Look, pair: st
     widths = page.locator(".stMain").evaluate("main => [main.scrollWidth, main.clientWidth]")
     assert widths[0] <= widths[1]
     take_shot(page, f"rows-{pair}-{look}")
+
+
+def test_an_old_row_says_that_its_answer_is_awaited_after_200_ms(
+    server: Server, page_at: Open
+) -> None:
+    """Streamlit marks what the running script has not drawn again; the mark is set by hand here."""
+    page = settled(page_at(f"{server.url}/rows"))
+    row = page.locator(".stElementContainer[class*=st-key-rows-words-A]")
+    expect(row).to_be_visible()
+    look = """node => {
+      const sign = getComputedStyle(node, "::after");
+      return [sign.content, sign.visibility, getComputedStyle(node.firstElementChild).opacity];
+    }"""
+    assert row.evaluate(look)[0] == "none"
+    at_once = row.evaluate(f'node => {{ node.dataset.stale = "true"; return ({look})(node); }}')
+    assert at_once[1:] == ["hidden", "1"]
+    page.wait_for_timeout(600)
+    content, visibility, opacity = row.evaluate(look)
+    assert content.strip('"') == catalog("zh", "common")["say.awaited"]
+    assert (visibility, opacity) == ("visible", "0.4")
