@@ -144,8 +144,12 @@ def from_bytes(data: bytes) -> SavedRecord:
     except ModelFileError as error:
         if error.code.startswith("record_"):
             raise
-        # The layers below speak of a model file; the user has chosen a record.
-        raise ModelFileError("record_unreadable", reason=error.values.get("reason", "")) from error
+        # The layers below speak of a model file; the user has chosen a record.  Where they name
+        # no field, either another program wrote the file, or it is not a safetensors file.
+        foreign = error.code.startswith("model_foreign")
+        usual = f"{_KEY} = –" if foreign else "safetensors"
+        reason = error.values.get("reason", usual)
+        raise ModelFileError("record_unreadable", reason=reason) from error
     _refuse_misfits(header, arrays)
     record = _record(header.text, header.tokens, header.spans, arrays, training=header.training)
     _refuse_false(record)
