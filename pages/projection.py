@@ -12,6 +12,7 @@ from pages._labs.projection.models import Place
 from pages._ui.base.guard import guarded
 from pages._ui.base.page import Frame
 from pages._ui.draw.code import show_code
+from pages._ui.frame.address import following
 from pages._ui.frame.frame import footer, frame
 from pages._ui.session.jobs import session_jobs
 from pages._ui.session.reading import model_stamp
@@ -35,7 +36,7 @@ def main() -> None:
     footer(page.lang)
 
 
-@st.fragment
+@following
 def body(page: Frame) -> None:
     """What is drawn again after a click on a word or a head."""
     with guarded(page.lang):

@@ -13,6 +13,7 @@ from pages._ui.draw import record_take, say
 from pages._ui.draw.badge import badge
 from pages._ui.draw.code import Inputs, answer_code, show_code
 from pages._ui.draw.place import SIDES, Name, Place
+from pages._ui.frame.address import following
 from pages._ui.frame.frame import footer, frame
 from pages._ui.session.reading import reading_of
 
@@ -24,7 +25,7 @@ def main() -> None:
     footer(page.lang)
 
 
-@st.fragment
+@following
 def body(page: Frame) -> None:
     """What is drawn again after a click on a word."""
     form.prepare()

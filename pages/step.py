@@ -1,10 +1,9 @@
 """One attention step by hand: every number visible, editable, and traced to where it came from."""
 
-import streamlit as st
-
 from pages._labs.step import chain, form, training, view
 from pages._ui.base.guard import guarded
 from pages._ui.base.page import Frame
+from pages._ui.frame.address import following
 from pages._ui.frame.frame import footer, frame
 from pages._ui.session.jobs import session_jobs
 
@@ -20,7 +19,7 @@ def main() -> None:
     footer(page.lang)
 
 
-@st.fragment
+@following
 def board(page: Frame) -> None:
     """What is drawn again when a number is typed into the chain."""
     with guarded(page.lang):

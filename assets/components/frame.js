@@ -1,4 +1,4 @@
-// Three things the frame needs of a browser and Streamlit does not do by itself.
+// Four things the frame needs of a browser and Streamlit does not do by itself.
 //
 // Theme: when the reader changes it, the components follow at once, but Python is not told; the
 // settled charts would keep the old colours. So the page is run again.
@@ -9,6 +9,9 @@
 // Links: what is being typed is sent when its field loses the focus. A tap on a link that leaves
 // the page in the same instant would overtake it, and Streamlit would come back to the old page
 // with the field empty. So a click that follows such a moment too closely waits a little.
+//
+// Visit: the address carries its token from the beginning.  The rest of the page's state follows
+// when the page is complete (address.js), which a page that waits for a model is not for long.
 
 const SOON_MS = 100;
 
@@ -19,7 +22,17 @@ export default function (component) {
   const real = paletteFor(state.root, data.theme) === PALETTES.dark ? "dark" : "light";
   if (real !== data.theme && real !== state.told) setTriggerValue("theme", real);
   state.told = real;
+  carry(data.visit);
   return state.stop;
+}
+
+function carry(visit) {
+  const asked = new URLSearchParams(location.search);
+  if (!visit || asked.get("visit") === visit) return;
+  // Appended as text: to write the others anew would change how they are escaped.
+  const others = location.search.replace(/^\?/, "").split("&").filter((p) => p && !/^visit=/.test(p));
+  const search = `?${[...others, `visit=${visit}`].join("&")}`;
+  history.replaceState(history.state, "", location.pathname + search + location.hash);
 }
 
 function listen(host) {

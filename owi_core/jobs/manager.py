@@ -102,6 +102,15 @@ class JobManager:
         with self._changed:
             return self._sessions.runs(session)
 
+    def join(self, session: str, by: str) -> list[Run]:
+        """Let another session hold the runs of a session as well; return its holds on them."""
+        with self._changed:
+            self.touch(by)
+            for run in self._sessions.runs(session):
+                run.task.watchers.add(by)
+                self._sessions.add(Run(self, run.task, by, run.shared))
+            return self._sessions.runs(by)
+
     def pause(self, task: Task) -> bool:
         """Save a run and free its slot; False if others watch it or it is not under way."""
         with self._changed:

@@ -17,6 +17,7 @@ from pages._ui.draw.events import clicked
 from pages._ui.draw.place import Name, Place, choose_place
 from pages._ui.session.reading import USUAL_WORD, reading_of
 from pages._ui.session.state import held, keep, kept_value, renew, set_kept
+from pages._ui.session.visit import PREFIX
 
 EXAMPLE, LAYER, HEAD = "compare.example", "compare.layer", "compare.head"
 Records = dict[Name, SavedRecord]
@@ -103,7 +104,7 @@ def _forget(name: Name) -> None:
 
 
 def _taken(name: Name) -> str:
-    return f"owi.compare.taken.{name}"
+    return f"{PREFIX}compare.{name}"
 
 
 def _refused(name: Name) -> str:

@@ -17,6 +17,7 @@ from pages._ui.draw.components import WordRow, sentence
 from pages._ui.draw.counting_button import counting_button, pressed
 from pages._ui.draw.events import clicked, version
 from pages._ui.draw.forms import select
+from pages._ui.frame.address import following
 
 TREE, PLAYING, ASKED, WORDS = (
     "feedback.tree", "feedback.playing", "feedback.asked", "feedback.words"
@@ -67,7 +68,7 @@ class Held:
 def lab(page: Frame) -> None:
     """Draw the lab; while it plays it goes on by itself."""
     playing = bool(st.session_state.get(PLAYING))
-    st.fragment(run_every=TICK_SECONDS if playing else None)(_lab)(page)
+    following(_lab, TICK_SECONDS if playing else None)(page)
 
 
 def _lab(page: Frame) -> None:

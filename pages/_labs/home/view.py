@@ -21,6 +21,7 @@ from pages._ui.draw.code import Inputs, answer_code, show_code
 from pages._ui.draw.components import looking
 from pages._ui.draw.events import clicked
 from pages._ui.draw.place import SIDES, Name
+from pages._ui.frame.address import following
 from pages._ui.frame.frame import page_link
 from pages._ui.session.jobs import session_jobs
 from pages._ui.session.reading import bundle_of, reading_of
@@ -35,7 +36,7 @@ def style() -> None:
     lab_style("home")
 
 
-@st.fragment
+@following
 def pair_alive(page: Frame) -> None:
     """Draw the leading pair with the row of the word that looks; a click chooses another."""
     pair = lead_pair(page.lang)

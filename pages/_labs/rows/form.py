@@ -118,7 +118,7 @@ def type_text(page: Frame, name: Name, model: str) -> Side:
         page,
         page.t(f"text.{name}"),
         text_key(name),
-        "",
+        _ready_text(name),
         by_words=cuts_words(bundle_of(model)),
         placeholder=page.t("text.placeholder"),
         label_visibility="collapsed",  # the letter is beside it
@@ -160,6 +160,12 @@ def _begin() -> None:
         _mark_typed()
     else:
         show_pair(name if name != TYPED else PAIRS[0])
+
+
+def _ready_text(name: Name) -> str:
+    """Return what a ready pair fills a field with; "" where the sentences were typed."""
+    pair = ready_pair(str(kept_value(PAIR, "")))
+    return "" if pair is None else {"A": pair.a, "B": pair.b}[name]
 
 
 def _query_key(name: Name) -> str:

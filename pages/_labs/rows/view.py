@@ -128,7 +128,7 @@ def whole_map(page: Frame, readings: Readings, place: Place, inputs: Mapping[Nam
             page.t("map.side"),
             list(readings),
             key=MAP_SIDE,
-            usual=name,
+            usual=next(iter(readings)),
             label_visibility="collapsed",
         )
     reading = readings[name]

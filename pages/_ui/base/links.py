@@ -9,7 +9,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
@@ -22,6 +22,7 @@ LINK_VERSION = 1
 VERSION, LANGUAGE, END, TRAINED = "v", "lang", "end", "trained"
 RUNS = ("run", "run2", "run3", "run4", "run5", "run6")
 TOKEN = "token"  # opens the status page; never part of a link of ours
+VISIT = "visit"  # finds a tab's own state after a reload; in its address, never in a link of ours
 LESSON, AT, SAID, TEACH, HIDE = "lesson", "at", "said", "teach", "hide"
 # What a link says of a lesson and of how a page is shown; said: the choices made so far.
 TEACHING = {
@@ -31,7 +32,9 @@ TEACHING = {
     TEACH: re.compile("1"),
     HIDE: re.compile("controls"),
 }
-OWN = frozenset({VERSION, LANGUAGE, END, TOKEN, *TEACHING})  # names that no page and no run has
+OWN = frozenset(
+    {VERSION, LANGUAGE, END, TOKEN, VISIT, *TEACHING}
+)  # names that no page and no run has
 RESERVED = OWN | {TRAINED, *RUNS}
 LONGEST_LINK = 8_000  # servers and messengers cut longer ones
 _MOST_ITEMS = 500
@@ -215,27 +218,39 @@ def nearest(value: Any, default: Any, limits: Limits) -> Any:
 
 def address(base: str, params: Iterable[tuple[str, str]]) -> str:
     """Return the link: `base` with the parameters, `v` before them and `end` behind."""
-    pairs = [(VERSION, str(LINK_VERSION)), *params, (END, "1")]
-    asked = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in pairs)
+    asked = query([(VERSION, str(LINK_VERSION)), *params, (END, "1")])
     bare = base.partition("?")[0].partition("#")[0]
     return f"{bare}/?{asked}" if not urlsplit(bare).path else f"{bare}?{asked}"
+
+
+def query(params: Iterable[tuple[str, str]]) -> str:
+    """Return parameters as they stand in an address, behind its question mark."""
+    return "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in params)
 
 
 def shortened(
     base: str, params: Sequence[tuple[str, str]], longest: int = LONGEST_LINK
 ) -> tuple[str, list[str]]:
-    """Return a link of at most `longest` characters, and the names of what was left out of it.
+    """Return a link of at most `longest` characters, and the names of what was left out of it."""
+    kept, left_out = fitting(params, lambda some: address(base, some), longest)
+    return address(base, kept), left_out
+
+
+def fitting(
+    params: Sequence[tuple[str, str]],
+    written_as: Callable[[Iterable[tuple[str, str]]], str],
+    longest: int = LONGEST_LINK,
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return what of the parameters fits into a text of that length, and the names of the rest.
 
     The longest values go first.
     """
     kept, left_out = dict(params), []
-    link = address(base, kept.items())
-    while len(link) > longest and kept:
+    while kept and len(written_as(kept.items())) > longest:
         name = max(kept, key=lambda each: len(quote(kept[each], safe="")))
         del kept[name]
         left_out.append(name)
-        link = address(base, kept.items())
-    return link, left_out
+    return list(kept.items()), left_out
 
 
 def _parsed(text: str, default: Any) -> Any:

@@ -21,7 +21,7 @@ from pages._ui.base.mounting import mount, page_style
 from pages._ui.base.page import Frame
 from pages._ui.base.theme import current_theme
 from pages._ui.frame import report, settings_check
-from pages._ui.session import state
+from pages._ui.session import state, visit
 
 # A file of ours: for an emoji or a Material icon in the tab, Streamlit asks a foreign host.
 ICON = str(ASSETS / "icon.svg")
@@ -36,6 +36,7 @@ def frame(name: str) -> Frame:
     lesson's question has been answered, nothing below the heading is drawn.
     """
     process.prepare_server()
+    visit.begin()
     lang = language()
     t = translator(lang, name)
     state.remember()
@@ -109,11 +110,13 @@ def page_link(entry: PageEntry, lang: str, label: str | None = None) -> None:
 
 def footer(lang: str) -> None:
     """Offer the page's report, draw the small print under it, and end its view: its last call."""
+    from pages._ui.frame import address
     from pages._ui.lessons import doors
     from pages._ui.session import link_replay
 
     link_replay.tell(lang)
     state.end_view()
+    visit.save()
     name = page_contents.current().name
     if not teaching.asked().on:
         report.offer(lang, current_theme())
@@ -121,6 +124,7 @@ def footer(lang: str) -> None:
         doors.here(lang, name)
         settings_check.tell(lang)
     st.caption(translator(lang, "common")("footer"))
+    address.write(st.sidebar.container(), state.current_view(), lang)
     process.freeze_loaded(name)
 
 
@@ -152,7 +156,11 @@ def _sidebar(lang: str, t: Translator, *, pages: bool) -> None:
                 page_link(entry, lang)
     mount("frame")(
         key="owi.frame",
-        data={"theme": current_theme(), "lang": {"zh": "zh-CN"}.get(lang, lang)},
+        data={
+            "theme": current_theme(),
+            "lang": {"zh": "zh-CN"}.get(lang, lang),
+            "visit": visit.token(),
+        },
         on_theme_change=lambda: None,
     )
 

@@ -50,30 +50,43 @@ def link_to(view: View, lang: str, shown: Mapping[str, str] | None = None) -> Ma
     shown: parameters for a class or a lesson; None keeps those of the current address.
     """
     shown = _shown_now() if shown is None else shown
-    runs, without = _runs(view)
-    params = [(LANGUAGE, lang), *shown.items(), *runs]
+    params, dropped = short_params(view, shown)
+    params = [(LANGUAGE, lang), *params]
     own = current_model() if view.own_model else None
     recipe = current_recipe() if own else None
-    if recipe is not None:
-        params += recipes.parts(TRAINED, recipe)
-    values, too_long = _values(view)
-    params += values
     base = st.context.url or ("/" if view.page == "home" else f"/{view.page}")
     link, left_out = links.shortened(base, params)
     unknown = own if recipe is None else None
-    typed = [run for run in without if run.state in SHAREABLE and run.has_model]
+    typed = [run for run in dropped.runs if run.state in SHAREABLE and run.has_model]
     return Made(
         link,
-        (*too_long, *left_out),
+        (*dropped.texts, *left_out),
         private=any(state.kept_value(key, "") for key in view.private),
-        unfinished=any(run.state in ("stopped", "paused") for run in without),
-        no_recipe=unknown is not None or any(run.state in SHAREABLE for run in without),
+        unfinished=any(run.state in ("stopped", "paused") for run in dropped.runs),
+        no_recipe=unknown is not None or any(run.state in SHAREABLE for run in dropped.runs),
         file=unknown or next((run.folder for run in reversed(typed)), None),
     )
 
 
+@dataclass(frozen=True)
+class Dropped:
+    """What of a view no link can hold: runs without a recipe, names of texts."""
+
+    runs: list[Run]
+    texts: list[str]
+
+
+def short_params(view: View, shown: Mapping[str, str]) -> tuple[list[tuple[str, str]], Dropped]:
+    """Return a view as parameters: `shown`, its runs, its model, what differs from the defaults."""
+    runs, without = _runs(view)
+    recipe = current_recipe() if view.own_model else None
+    trained = recipes.parts(TRAINED, recipe) if recipe is not None else []
+    values, too_long = _values(view)
+    return [*shown.items(), *runs, *trained, *values], Dropped(without, too_long)
+
+
 def _values(view: View) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return what the page has kept as (name, text), and the names of what no link can hold."""
+    """Return what differs from its default as (name, text), and names of what no link can hold."""
     values, too_long = [], []
     for key, default in view.keys.items():
         page, _, name = key.partition(".")
@@ -82,7 +95,7 @@ def _values(view: View) -> tuple[list[tuple[str, str]], list[str]]:
         text = links.written(state.kept_value(key, default), default)
         if text is None or len(text) > LONGEST_TEXT:
             too_long.append(name)
-        else:
+        elif not state.is_usual(view, key, text):
             values.append((name, text))
     return values, too_long
 

@@ -4,6 +4,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator as Box
 
 from owi_core.errors import OwiError
+from owi_core.jobs.visits import KEEP_SECONDS
+from pages._ui.base import settings
 from pages._ui.base.links import TRAINED
 from pages._ui.base.mounting import mount
 from pages._ui.base.page import Frame
@@ -11,7 +13,7 @@ from pages._ui.draw.run_panel import Panel, only_progress
 from pages._ui.frame import share
 from pages._ui.lessons import bar
 from pages._ui.lessons.bar import Course
-from pages._ui.session import link_replay, state
+from pages._ui.session import link_replay, state, visit
 from pages._ui.session.state import Opened, View
 
 
@@ -23,6 +25,7 @@ def draw(
     with title:
         _theme_switch(page)
         share.button(page, before, ready=not waits)
+    _tell_loss(page)
     if course is not None:
         bar.draw(page, course)
     if opened is not None:
@@ -35,6 +38,24 @@ def _theme_switch(page: Frame) -> None:
     """Draw the switch between light and dark, at the top right where one looks for it."""
     data = {"theme": page.theme, "label": page.t("theme_switch")}
     mount("theme_switch")(key="owi.theme", data=data, width="content")
+
+
+def _tell_loss(page: Frame) -> None:
+    """Say in one line what a reload of the page could not find again, and what to do."""
+    lost = visit.loss(page.t.name)
+    if lost is None:
+        return
+    if lost.visit:
+        line = page.t("visit.over", minutes=round(KEEP_SECONDS / 60))
+    else:
+        grace = settings.current().grace_seconds
+        said = [
+            page.t("visit.stopped", n=lost.stopped, seconds=f"{grace:g}") if lost.stopped else "",
+            page.t("visit.gone", n=lost.gone) if lost.gone else "",
+            page.t("visit.model") if lost.model else "",
+        ]
+        line = page.t("visit.away", what="".join(said))
+    st.caption(line)
 
 
 def _wait_for_model(page: Frame, opened: Opened) -> None:

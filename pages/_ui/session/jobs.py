@@ -1,5 +1,6 @@
 """The job engine as the session of a page uses it: its runs, its folder, its presence."""
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,15 +8,17 @@ from typing import Any
 
 import streamlit as st
 
+from owi_core.errors import RunError
 from owi_core.experiments import find, parse_params, recipe
 from owi_core.jobs.limits import Limits
 from owi_core.jobs.manager import JobManager
 from owi_core.jobs.messages import Caps
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
+from owi_core.jobs.visits import HeldRun
 from pages._ui.base import settings
 from pages._ui.base.settings import Settings
-from pages._ui.session import state
+from pages._ui.session import state, visit
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class SessionJobs:
 
     manager: JobManager
     session: str
+    connection: str = ""
 
     def start(
         self,
@@ -54,6 +58,14 @@ class SessionJobs:
     def folder(self) -> Path:
         return self.manager.session_folder(self.session)
 
+    def copy_folder(self, folder: Path) -> bool:
+        """Copy a folder of another session into this one's; return whether it was there."""
+        try:
+            shutil.copytree(folder, self.folder / folder.name, dirs_exist_ok=True)
+        except (OSError, RunError):
+            return False
+        return True
+
 
 def session_jobs() -> SessionJobs:
     """Return the job engine for this session, and note that the session is present.
@@ -61,7 +73,8 @@ def session_jobs() -> SessionJobs:
     Call it in every run of a script that shows a run or a model: a session whose connection was
     dropped loses both after a while, and this call cancels that.
     """
-    jobs = _session_jobs(state.session_id())
+    jobs = _session_jobs(state.session_id(), visit.connection())
+    st.session_state[visit.JOBS_USED] = True
     jobs.manager.touch(jobs.session)
     return jobs
 
@@ -84,15 +97,19 @@ def limits_of(server: Settings) -> Limits:
     )
 
 
+def _leave(jobs: SessionJobs) -> None:
+    """Note that a connection has ended, unless a reloaded page has taken its session over."""
+    runs = [HeldRun(run.id, run.under_way) for run in jobs.runs]
+    visit.visits().note_runs(jobs.connection, tuple(runs))
+    if visit.leaves_session(jobs.session, jobs.connection):
+        jobs.manager.leave(jobs.session)
+
+
 # Streamlit releases this whenever the connection drops, even when the browser reconnects at once.
 # So the release only starts a delay (`leave`), and each run of a script cancels it (`touch`).
-@st.cache_resource(
-    show_spinner=False,
-    scope="session",
-    on_release=lambda jobs: jobs.manager.leave(jobs.session),
-)
-def _session_jobs(session: str) -> SessionJobs:
-    return SessionJobs(manager(), session)
+@st.cache_resource(show_spinner=False, scope="session", on_release=_leave)
+def _session_jobs(session: str, connection: str) -> SessionJobs:
+    return SessionJobs(manager(), session, connection)
 
 
 def _recipe_of(experiment: str, params: Mapping[str, Any]) -> str:

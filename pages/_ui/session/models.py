@@ -12,9 +12,7 @@ from owi_core.errors import ModelFileError
 from pages._ui.base.links import Recipe
 from pages._ui.session.jobs import session_jobs
 from pages._ui.session.recipes import recipe_of
-
-CURRENT_MODEL = "current_model"
-_RECIPE = "current_recipe"
+from pages._ui.session.visit import CURRENT_MODEL, CURRENT_RECIPE
 
 
 def current_model() -> Path | None:
@@ -35,7 +33,7 @@ def use_model(folder: Path, session_folder: Path) -> Path:
     """
     data = (folder / FILE_NAME).read_bytes()
     chosen = _choose(data, session_folder)
-    st.session_state[_RECIPE] = _recipe(checkpoints.load(chosen))
+    st.session_state[CURRENT_RECIPE] = _recipe(checkpoints.load(chosen))
     return chosen
 
 
@@ -45,7 +43,7 @@ def current_recipe() -> Recipe | None:
     That is the case for a model that was uploaded, was stopped early, or was trained on text that a
     user typed.
     """
-    found: Recipe | None = st.session_state.get(_RECIPE) if current_model() else None
+    found: Recipe | None = st.session_state.get(CURRENT_RECIPE) if current_model() else None
     return found
 
 
@@ -79,5 +77,5 @@ def _choose(data: bytes, session_folder: Path) -> Path:
     if old is not None and old != folder:
         shutil.rmtree(old, ignore_errors=True)
     st.session_state[CURRENT_MODEL] = str(folder)
-    st.session_state[_RECIPE] = None
+    st.session_state[CURRENT_RECIPE] = None
     return folder

@@ -8,7 +8,7 @@ links call the same thing `name`.
 
 import time
 import uuid
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -19,15 +19,16 @@ from owi_core.jobs.tasks import ENDED
 from owi_core.untrusted import MisfitError
 from pages._ui.base import links
 from pages._ui.base.links import Limits, Link
+from pages._ui.session.addresses import Address, Addresses
 
 T = TypeVar("T")
 
 LANGUAGE = "owi.language"
 LANGUAGE_WIDGET = "owi.language_widget"
 SESSION_ID = "owi.session_id"
-_KEPT = "owi.kept"
-_LINKS = "owi.links"
+KEPT, LINKS, ADDRESSES = "owi.kept", "owi.links", "owi.addresses"
 _VIEW, _SHOWN, _ARRIVED = "owi.view", "owi.shown", "owi.arrived"
+_NO_PAGE = (links.LANGUAGE, links.VISIT)  # parameters that say nothing of a page
 # After which even a slow phone has built what a page consists of.
 BUILT_SECONDS = 15.0
 
@@ -64,10 +65,12 @@ class View:
     """What a page has shown since it began: its keys with their defaults and limits, its runs.
 
     labels: what a key's field is called on the page.
+    usual: every default that a key was asked for with, as a link writes it.
     """
 
     page: str = ""
     keys: dict[str, Any] = field(default_factory=dict)
+    usual: dict[str, list[str | None]] = field(default_factory=dict)
     limits: dict[str, Limits] = field(default_factory=dict)
     private: set[str] = field(default_factory=set)
     labels: dict[str, str] = field(default_factory=dict)
@@ -107,6 +110,7 @@ def keep(
     _kept()[key] = value
     view = current_view()
     view.keys[key], view.limits[key] = default, limits
+    view.usual.setdefault(key, []).append(links.written(default, default))
     if private:
         view.private.add(key)
     return key
@@ -187,12 +191,14 @@ def remember() -> None:
 def open_link(page: str) -> Opened | None:
     """Take the link in the address bar if this page was not opened by it yet; return it.
 
-    The link's values replace everything that the page kept.
+    The link's values replace everything that the page kept.  An address that the page itself has
+    written is no link; an older one of them, found by going back, brings what it kept then.
     """
-    params = {name: text for name, text in st.query_params.items() if name != links.LANGUAGE}
-    opened: MutableMapping[str, Opened] = st.session_state.setdefault(_LINKS, {})
-    # What was said in a lesson changes nothing on the page; another step of it shows another view.
-    address = tuple((name, text) for name, text in params.items() if name != links.SAID)
+    params, address = _asked()
+    opened: MutableMapping[str, Opened] = st.session_state.setdefault(LINKS, {})
+    if links.VISIT in st.query_params and _addresses().knows(page, address):
+        _go_back(page, address)
+        return _looked_after(page, opened.get(page))
     if not address:
         return None
     if page not in opened or opened[page].address != address:
@@ -200,29 +206,48 @@ def open_link(page: str) -> Opened | None:
         link = links.read(params, repeated)
         opened[page] = Opened(address, link, dict(link.values), dict.fromkeys(link.ignored))
         _clear(page)
-    found = opened[page]
-    if found.early and not found.under_way:
+    return _looked_after(page, opened[page])
+
+
+def _looked_after(page: str, found: Opened | None) -> Opened | None:
+    """Try again what did not fit while a run of the link was under way; return the link."""
+    if found is not None and found.early and not found.under_way:
         found.early, found.waiting = False, dict(found.link.values)
         found.refused = {name: None for name in found.refused if name not in found.waiting}
         _clear(page)
     return found
 
 
+def note_address(page: str, params: Mapping[str, str]) -> None:
+    """Note the address that the page is about to write, and what it keeps."""
+    kept = {key: value for key, value in _kept().items() if _page(key) == page}
+    _addresses().note(page, _address(params), kept)
+
+
 def opened_link(page: str) -> Opened | None:
     """Return the link that a page was opened by last."""
-    found: Opened | None = st.session_state.get(_LINKS, {}).get(page)
+    found: Opened | None = st.session_state.get(LINKS, {}).get(page)
     return found
 
 
 def forget_link(page: str) -> None:
     """Let the same link open a page a second time."""
-    st.session_state.get(_LINKS, {}).pop(page, None)
+    st.session_state.get(LINKS, {}).pop(page, None)
 
 
 def current_view() -> View:
     """Return what the page has shown so far."""
     view: View = st.session_state.setdefault(_VIEW, View())
     return view
+
+
+def is_usual(view: View, key: str, text: str) -> bool:
+    """Return whether a page shows a value without being asked to, so that no link has to say it.
+
+    Parts of a page may ask for the same key with different defaults, and the first one counts where
+    nothing is kept; only a value that is the default of all of them can be left out.
+    """
+    return all(usual == text for usual in view.usual.get(key, [None]))
 
 
 def begin_view(page: str) -> View:
@@ -241,9 +266,14 @@ def end_view() -> None:
 
 def session_id() -> str:
     """Return an id of this session, the same at every run and on every page."""
-    if SESSION_ID not in st.session_state:
-        st.session_state[SESSION_ID] = uuid.uuid4().hex
-    return str(st.session_state[SESSION_ID])
+    return fresh_id(SESSION_ID)
+
+
+def fresh_id(key: str) -> str:
+    """Return the id that this session has under `key`, made when it is first asked for."""
+    if key not in st.session_state:
+        st.session_state[key] = uuid.uuid4().hex
+    return str(st.session_state[key])
 
 
 class _Nothing:
@@ -264,10 +294,45 @@ def _value(key: str, default: Any, limits: Limits, private: bool) -> Any:
                 raise MisfitError(key)
             return links.fitted(links.parse(asked[_name(key)], default), default, limits)
         except MisfitError:
-            opened: Opened = st.session_state[_LINKS][_page(key)]
+            opened: Opened = st.session_state[LINKS][_page(key)]
             opened.refused[_name(key)] = None
             opened.early |= opened.under_way
     return links.nearest(default, default, limits)
+
+
+def _asked() -> tuple[dict[str, str], Address]:
+    """Return what the address bar says of a page, and the part by which links are told apart."""
+    query = st.query_params.to_dict()
+    return {name: query[name] for name in query if name not in _NO_PAGE}, _address(query)
+
+
+def _address(params: Mapping[str, str]) -> Address:
+    # What was said in a lesson changes nothing on the page; another step of it shows another view.
+    apart = {*_NO_PAGE, links.SAID}
+    # Sorted: Streamlit does not promise to keep the order of an address.
+    return tuple(sorted((name, text) for name, text in params.items() if name not in apart))
+
+
+def _addresses() -> Addresses:
+    found: Addresses = st.session_state.setdefault(ADDRESSES, Addresses())
+    return found
+
+
+def _go_back(page: str, address: Address) -> None:
+    """Keep what the page kept under an older address of its own, if the reader went back to it.
+
+    Only a change of page can mean that: within a page, an older address belongs to a click that
+    was made before the browser had the newer one.  A new session was loaded again, and its visit
+    knows more than the address.
+    """
+    before = current_view().page
+    kept = _addresses().earlier(page, address) if before not in ("", page) else None
+    if kept is None:
+        return
+    _clear(page)
+    for key, value in kept.items():
+        set_kept(key, value)
+    _addresses().note(page, address, kept)
 
 
 def _clear(page: str) -> None:
@@ -318,7 +383,7 @@ def _name(key: str) -> str:
 
 
 def _kept() -> MutableMapping[str, Any]:
-    if _KEPT not in st.session_state:
-        st.session_state[_KEPT] = {}
-    kept: MutableMapping[str, Any] = st.session_state[_KEPT]
+    if KEPT not in st.session_state:
+        st.session_state[KEPT] = {}
+    kept: MutableMapping[str, Any] = st.session_state[KEPT]
     return kept
