@@ -21,9 +21,11 @@ from owi_core.experiments import connections
 from owi_core.experiments.connections import Params, tasks
 from owi_core.experiments.connections.maps import LINEAR, maps_of_fresh_models, words_of
 from owi_core.experiments.connections.results import ModelResult
-from owi_core.experiments.connections.settings import MAX_WORDS
+from owi_core.experiments.connections.settings import BEST_RATES, MAX_WORDS, RATES_TRIED
 from owi_core.peers import CAUSAL, KINDS
 from owi_core.probes.influence import InfluenceRecord
+from tests.bench import rates
+from tests.house.source import ROOT
 from tests.tiny import refused, rng
 
 SMALL: dict[str, Any] = {"steps": 6, "longest": 8, "width": 8, "batch_size": 4}
@@ -243,6 +245,18 @@ def test_attention_is_called_the_wrong_tool_only_where_it_falls_behind(
         kind: ModelResult(accuracy_by_data={"4": 0.1, "8": value}) for kind, value in kinds.items()
     }
     assert connections.verdict(connections.Result("data", models)).code == code
+
+
+def test_every_model_learns_recall_at_the_best_rate_of_one_search_for_all() -> None:
+    stored = json.loads((ROOT / "tests/bench/results/rates.json").read_text(encoding="utf-8"))
+    assert set(stored["tried"]) == set(KINDS) == set(BEST_RATES)
+    for kind, tried in stored["tried"].items():
+        assert set(tried) == {f"{rate:g}" for rate in RATES_TRIED}
+        assert BEST_RATES[kind] == rates.best(tried)
+    race = tasks.recall_race(Params(part="recall"))
+    assert {kind: trainer.config.lr for kind, trainer in race.trainers.items()} == BEST_RATES
+    chosen = tasks.recall_race(Params(part="recall", lr=1e-3))
+    assert {trainer.config.lr for trainer in chosen.trainers.values()} == {1e-3}
 
 
 @pytest.mark.slow

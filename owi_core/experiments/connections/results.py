@@ -45,6 +45,7 @@ class ModelResult:
     trained: MapNumbers | UnsetType = UNSET
     accuracy_by_distance: dict[str, Number] | UnsetType = UNSET
     path_length: dict[str, int | None] | UnsetType = UNSET
+    lr: Number | UnsetType = UNSET
     train_seconds: Number | UnsetType = UNSET
     final_loss_nats: float | UnsetType | None = UNSET
     accuracy_by_data: dict[str, Number] | UnsetType = UNSET

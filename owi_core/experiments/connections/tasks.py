@@ -35,6 +35,7 @@ from owi_core.probes.timing import sweep
 from owi_core.training import Dataset, Trainer
 
 DATA_SIZES, DATA_LENGTH, DATA_STEPS, DATA_BATCH, N_DATA_TEST = (8, 64, 512), 24, 600, 16, 200
+DATA_RATE = 4e-3
 N_TRAIN, N_MEASURED, N_LIVE, LIVE_EVERY = 8_000, 256, 96, 25
 PAIR_LENGTH = 16
 TIMED_LENGTHS = (16, 32, 64, 128, LONGEST_TIMED)
@@ -49,9 +50,16 @@ def recall_race(params: Params) -> Race:
     asked = distances(params.longest)
     ids, keys = recall_samples(N_TRAIN, params.longest, asked, rng)
     data = Dataset(ids, keys[:, None], read_at=torch.full((N_TRAIN,), params.longest))
-    config = short_training(params.steps, params.batch_size, params.lr, params.seed)
     models = params.models(peers.KINDS, params.plan(RECALL_VOCABULARY, RECALL_STD))
-    trainers = {kind: Trainer(model, data, config) for kind, model in models.items()}
+    # The same steps, batches and data for all; the rate is each model's own best.
+    trainers = {
+        kind: Trainer(
+            model,
+            data,
+            short_training(params.steps, params.batch_size, params.rate(kind), params.seed),
+        )
+        for kind, model in models.items()
+    }
 
     def live() -> dict[str, float]:
         # A new generator each time: every live measurement asks the same sentences.
@@ -83,6 +91,7 @@ def recall_result(params: Params, race: Race) -> Found:
         | {
             "accuracy_by_distance": {str(d): recall_accuracy(model, *samples[d]) for d in asked},
             "path_length": {str(d): path_length(model, d) for d in asked},
+            "lr": params.rate(kind),
             "train_seconds": round(race.trainers[kind].seconds, 2),
             "final_loss_nats": race.trainers[kind].recent_loss_nats(),
         }
@@ -117,7 +126,7 @@ def data_race(params: Params, n: int) -> Race:
     table = neighbour_table(params.seed)
     ids, answers = neighbour_samples(n, DATA_LENGTH, table, peers.rng_of(params.seed + 3))
     config = TrainConfig(
-        steps=DATA_STEPS, batch_size=DATA_BATCH, lr=4e-3, weight_decay=0.01, seed=params.seed
+        steps=DATA_STEPS, batch_size=DATA_BATCH, lr=DATA_RATE, weight_decay=0.01, seed=params.seed
     )
     models = params.models(peers.KINDS, params.plan(N_SYMBOLS))
     data = Dataset(ids, answers)

@@ -9,7 +9,8 @@ import streamlit as st
 from owi_core.events import StepDone
 from owi_core.experiments._kit.results import given
 from owi_core.experiments.connections import NAME, Result
-from owi_core.experiments.connections.tasks import DATA_SIZES, DATA_STEPS
+from owi_core.experiments.connections.settings import BEST_RATES, RATES_TRIED
+from owi_core.experiments.connections.tasks import DATA_RATE, DATA_SIZES, DATA_STEPS
 from owi_core.figures import Level, Line, Scale, Timed, line_chart, lines, time_by_length
 from owi_core.jobs.film import metric
 from owi_core.jobs.runs import Run
@@ -29,7 +30,9 @@ LINE_COLOURS: Mapping[str, lines.Colour] = {"transformer": "a", "cnn": "b"}
 
 def far(page: Frame, settings: Mapping[str, Any]) -> None:
     """Train all models on recall; then accuracy by distance, the ways, and the trained maps."""
-    result = _begin(page, "far", "recall", settings)
+    rates = ", ".join(f"{name_of(page, kind)} {rate:g}" for kind, rate in BEST_RATES.items())
+    tried = ", ".join(f"{rate:g}" for rate in RATES_TRIED)
+    result = _begin(page, "far", "recall", settings, tried=tried, rates=rates)
     if result is None:
         return
     found = {k: given(m.accuracy_by_distance, {}) for k, m in result.models.items()}
@@ -43,7 +46,8 @@ def far(page: Frame, settings: Mapping[str, Any]) -> None:
 
 def few_data(page: Frame, settings: Mapping[str, Any]) -> None:
     """Train all causal models on a rule of two neighbours, from few to many sentences."""
-    result = _begin(page, "data", "data", settings, sizes=DATA_SIZES, steps=DATA_STEPS)
+    said = {"sizes": DATA_SIZES, "steps": DATA_STEPS, "rate": DATA_RATE}
+    result = _begin(page, "data", "data", settings, **said)
     if result is not None:
         found = {k: given(m.accuracy_by_data, {}) for k, m in result.models.items()}
         _lines(page, found, "data")
