@@ -152,7 +152,7 @@ def on_compare(page: Page) -> None:
 
 def on_watch(page: Page) -> None:
     fill(page, "watch-code", "k7m 2qx")
-    expect(page.get_by_text("现在没有训练用这个代码")).to_be_visible()
+    expect(page.get_by_text("现在没有训练用这个课堂码")).to_be_visible()
 
 
 CHANGES: dict[str, Callable[[Page], None]] = {

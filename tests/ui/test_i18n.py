@@ -59,3 +59,10 @@ class TestCatalogs:
         assert t("hello") == "你好，…"
         assert t("deep.share") == "…"
         assert error_text("en", SettingError("unheard", a=1)).startswith("failed: unheard")
+
+
+@pytest.mark.parametrize(("value", "shown"), [(-0.4, "−0.40"), (-0.001, "0.00"), (0.4, "+0.40")])
+def test_a_sentence_shows_a_real_minus_and_no_sign_of_zero(value: float, shown: str) -> None:
+    t = translator("en", "lessons")
+    values = {"query": "it", "key": "x", "answer": "y", "before": 0.5, "after": 0.4}
+    assert f"({shown} nats)" in t("measured.cut", **values, number=value)

@@ -11,6 +11,7 @@ from typing import Any
 
 from owi_core.assets import ASSETS
 from owi_core.errors import OwiError
+from owi_core.figures.numerals import with_real_minus
 from pages._ui.base import settings
 from pages._ui.base.escape import markdown_plain
 
@@ -108,6 +109,13 @@ class _Values(dict[str, Any]):
         return _Gap()
 
 
+class _Number(float):
+    """A number that a sentence shows with a real minus; what rounds to zero has no sign."""
+
+    def __format__(self, spec: str) -> str:
+        return with_real_minus(super().__format__(spec))
+
+
 class _Gap:
     def __format__(self, _spec: str) -> str:
         return "…"
@@ -115,7 +123,8 @@ class _Gap:
 
 def _fill(sentence: str, values: Mapping[str, Any], key: str) -> str:
     try:
-        return sentence.format_map(_Values(values))
+        shown = {n: _Number(v) if isinstance(v, float) else v for n, v in values.items()}
+        return sentence.format_map(_Values(shown))
     except (ValueError, IndexError, AttributeError) as error:
         return _missing(f"{key}: {error}", sentence)
 
