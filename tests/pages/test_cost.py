@@ -11,7 +11,7 @@ from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED
 from owi_core.masks import Reach
 from owi_core.probes.reach import fraction_linked, linked_by_kind
-from pages._labs.cost import first, form
+from pages._labs.cost import form, reach
 from pages._labs.cost.code import run_code
 from pages._ui.base.i18n import catalog, translator
 from pages._ui.base.page import Frame
@@ -84,13 +84,13 @@ def test_what_global_words_link_is_counted_and_said_only_where_there_are_some() 
 @pytest.mark.parametrize("n_global", range(1, 7))
 def test_words_linked_by_global_words_alone_are_counted_pair_by_pair(n_global: int) -> None:
     page = Frame("en", translator("en", "cost"), "light")
-    found = first._found(24, 4, n_global, 2, True)
+    found = reach._found(24, 4, n_global, 2, True)
     with_them, without = found.reached[[KINDS.index(k) for k in ("window_global", "window")], -1]
     pairs = [(q, k) for q in range(24) for k in range(24) if with_them[q, k] and not without[q, k]]
-    said = first._global_line(page, found, n_global, True)
+    said = reach._global_line(page, found, n_global, True)
     assert ("No far word that is not global" in said) == all(k < n_global for _, k in pairs)
-    everything = first._found(24, 24, n_global, 2, True)
-    assert "link nothing here" in first._global_line(page, everything, n_global, True)
+    everything = reach._found(24, 24, n_global, 2, True)
+    assert "link nothing here" in reach._global_line(page, everything, n_global, True)
 
 
 def test_the_window_that_is_wide_enough_is_said_to_link_everything() -> None:
