@@ -73,8 +73,8 @@ def run() -> dict[str, Any]:
 def _lengths(browser: Browser, server: Server) -> dict[str, dict[str, Any]]:
     measured = {}
     for repeated in REPEATED:
-        page = _rows(browser, server, repeated)
-        clicks = _clicks(page, server)
+        page, received = _rows(browser, server, repeated)
+        clicks = _clicks(page, server, received)
         measured[f"{clicks['tokens']} tokens"] = clicks
         page.close()
     return measured
@@ -85,9 +85,10 @@ def percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
-def _clicks(page: Page, server: Server) -> dict[str, Any]:
+def _clicks(page: Page, server: Server, received: list[int]) -> dict[str, Any]:
     n = page.locator(".st-key-rows_side_a button.word").count()
     taken: list[tuple[float, float]] = []
+    received.clear()
     before = cpu_seconds(server.process.pid)
     for click in range(CLICKS):
         index = (7 * click + 3) % n
@@ -102,6 +103,7 @@ def _clicks(page: Page, server: Server) -> dict[str, Any]:
         "page_p50": percentile(whole, 0.5),
         "page_p95": percentile(whole, 0.95),
         "server_cpu_ms": 1000 * cpu,
+        "received_kb": sum(received) / CLICKS / 1000,
         "milliseconds": taken,
     }
 
@@ -112,12 +114,18 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / 100
 
 
-def _rows(browser: Browser, server: Server, repeated: int) -> Page:
+def _rows(browser: Browser, server: Server, repeated: int) -> tuple[Page, list[int]]:
+    """Open the rows page; return it with the sizes of what the server sends, as they arrive."""
     text = PART * repeated + "小红把杯子放在桌子上，小明又拿走了它"
     page = browser.new_page(viewport={"width": 1280, "height": 860})
+    received: list[int] = []
+    page.on(
+        "websocket",
+        lambda socket: socket.on("framereceived", lambda frame: received.append(len(frame))),
+    )
     page.goto(f"{server.url}/rows?text.A={quote(text)}")
     settled(page).wait_for_selector("canvas.body")
-    return page
+    return page, received
 
 
 @contextmanager
