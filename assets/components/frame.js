@@ -12,6 +12,9 @@
 //
 // Visit: the address carries its token from the beginning.  The rest of the page's state follows
 // when the page is complete (address.js), which a page that waits for a model is not for long.
+//
+// Address: for a path with a mark behind it (`/rows。`) Streamlit says that there is no such page,
+// and Python then switches to the page that was meant: the message is wrong, and is closed.
 
 const SOON_MS = 100;
 
@@ -22,6 +25,8 @@ export default function (component) {
   const real = paletteFor(state.root, data.theme) === PALETTES.dark ? "dark" : "light";
   if (real !== data.theme && real !== state.told) setTriggerValue("theme", real);
   state.told = real;
+  if (data.corrected && !state.corrected) closeNotFound();
+  state.corrected = data.corrected;
   carry(data.visit);
   return state.stop;
 }
@@ -33,6 +38,13 @@ function carry(visit) {
   const others = location.search.replace(/^\?/, "").split("&").filter((p) => p && !/^visit=/.test(p));
   const search = `?${[...others, `visit=${visit}`].join("&")}`;
   history.replaceState(history.state, "", location.pathname + search + location.hash);
+}
+
+function closeNotFound() {
+  for (const dialog of document.querySelectorAll("[data-testid=stDialog]")) {
+    const title = dialog.querySelector("h2")?.textContent;
+    if (title === "Page not found") dialog.querySelector("button[aria-label=Close]")?.click();
+  }
 }
 
 function listen(host) {

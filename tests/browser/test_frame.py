@@ -194,3 +194,14 @@ def test_no_button_of_streamlits_own_ends_the_drawing_of_a_page(
         }"""
     )
     assert shown == "none"
+
+
+@pytest.mark.parametrize("mark", slow_but(["。", "）", ".", "），"], ["。"]))
+def test_an_address_with_a_mark_behind_it_opens_the_page_that_was_meant(
+    server: Server, page_at: Open, mark: str
+) -> None:
+    page = settled(page_at(f"{server.url}/compare{mark}"))
+    expect(page).to_have_title(f"{entry_of('compare', 'zh').title} · OWI")
+    expect(page.get_by_test_id("stDialog")).to_have_count(0)  # "Page not found"
+    page.reload()
+    expect(page).to_have_title(f"{entry_of('compare', 'zh').title} · OWI")

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,11 +13,11 @@ from owi_core.checkpoints import shipped
 from owi_core.config import SamplingConfig
 from owi_core.corpora import character_text
 from owi_core.experiments.feedback import Params, Result
-from owi_core.generation import draw, foresee, uniforms
+from owi_core.generation import Forecast, draw, foresee, uniforms
 from owi_core.jobs.tasks import ENDED
 from pages._labs.feedback.cost import repeated_lines, run_code
 from pages._labs.feedback.lab import TREE
-from pages._labs.feedback.next_bars import N_ROWS, rows_of
+from pages._labs.feedback.next_bars import N_ROWS, n_equals_cut, rows_of
 from pages._labs.feedback.tree import (
     MAX_BRANCHES,
     MAX_TOKENS,
@@ -32,7 +33,7 @@ from pages._labs.feedback.tree import (
 from pages._ui.base.i18n import catalog
 from pages._ui.session import jobs
 from tests.experiments.some import some
-from tests.pages_under_test import opened, reopened, shared_link, told
+from tests.pages_under_test import component_data, opened, reopened, shared_link, told
 
 pytestmark = pytest.mark.usefixtures("own_workers")
 
@@ -311,3 +312,29 @@ def test_a_link_gives_the_probability_that_a_character_had_when_it_was_forced() 
         for token, other in zip(mine.tokens, theirs.tokens, strict=True):
             assert other.probability == pytest.approx(token.probability, abs=1e-6)
             assert (other.u, other.forced) == (token.u, token.forced)
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_at_temperature_zero_the_page_speaks_of_no_random_number(lang: str) -> None:
+    app = opened("feedback", lang=lang, temperature="0")
+    assert "u = " not in told(app)
+    app = press(app, "step")
+    said = catalog(lang, "feedback")["last.greedy"].partition("{")[0]
+    assert said in told(app)
+    assert "u = " not in told(app)
+    shown = component_data(app, "feedback.next")
+    assert shown["u"] is None
+    assert not [text for text in shown["text"].values() if "u =" in text]
+    app.slider(key="feedback.temperature").set_value(1.0).run()
+    assert said in told(app)  # the last token was taken at temperature 0
+    assert component_data(app, "feedback.next")["u"] is not None
+
+
+def test_equals_that_the_limits_leave_out_are_counted() -> None:
+    p = np.array([0.25, 0.25, 0.25, 0.25])
+    rows = np.zeros((1, 1, 1), dtype=np.float32)
+    cut = Forecast(p, np.array([0.5, 0.5, 0.0, 0.0]), rows, 0)
+    assert n_equals_cut(cut) == 2
+    assert n_equals_cut(Forecast(p, p, rows, 0)) == 0
+    apart = Forecast(np.array([0.6, 0.3, 0.1]), np.array([1.0, 0.0, 0.0]), rows, 0)
+    assert n_equals_cut(apart) == 0

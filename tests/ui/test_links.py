@@ -74,6 +74,13 @@ def test_a_number_in_a_link_may_have_a_decimal_comma(text: str) -> None:
     assert parse(text, 1.0) == 0.003
 
 
+@pytest.mark.parametrize("mark", ["。", "）", ").", "，", "》", "”。", "…"])
+def test_a_mark_behind_a_lesson_is_no_part_of_its_name(mark: str) -> None:
+    assert links.teaching({"lesson": f"connections{mark}"}) == {"lesson": "connections"}
+    assert links.teaching({"lesson": "mask", "at": f"2{mark}"}) == {"lesson": "mask", "at": "2"}
+    assert not links.read({"lesson": f"connections{mark}"}).ignored
+
+
 @given(plain, defaults)
 def test_what_is_parsed_is_of_the_defaults_kind_or_refused(value: Any, default: Any) -> None:
     try:

@@ -193,6 +193,23 @@ def test_each_unusable_field_of_a_run_is_named() -> None:
     assert "train" not in line_of(app)
 
 
+def test_marks_behind_a_value_are_dropped_where_it_means_nothing_with_them() -> None:
+    text = "小明把苹果放在桌子上，小红拿走了它。"
+    app = calm(opened("rows", **{"text.A": text, "pair": "typed", "end": "1"}))
+    assert app.text_input(key="rows.text.A").value == text  # a text keeps its full stop
+    app = calm(opened("rows", lang="en）", pair="verb。"))
+    assert app.title[0].value == catalog("en", "rows")["page.question"]
+    assert app.selectbox(key="rows.pair").value == "verb"
+    assert line_of(app) == ""
+
+
+def test_a_number_out_of_its_range_is_refused_with_the_range() -> None:
+    app = calm(opened("feedback", temperature="5", seed="-1"))
+    line = line_of(app).replace("\\", "")
+    assert "temperature (0.0 … 3.0)" in line
+    assert "seed (0 … 2147483647)" in line
+
+
 def test_a_parameter_given_twice_is_named_and_the_last_counts() -> None:
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.query_params.update({"lang": "en", "pair": ["nouns", "verb"], "layer": "1"})

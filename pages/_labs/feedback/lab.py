@@ -185,8 +185,12 @@ def _draw(
     with bars:
         _last(page, chosen, moment, end)
         view = next_bars.view_of(moment.tree.current.ids)
-        next_bars.next_token(page, chosen.writer.tokenizer, moment.forecast, moment.u, view)
+        u = None if is_greedy(moment.drawing) else moment.u
+        next_bars.next_token(page, chosen.writer.tokenizer, moment.forecast, u, view)
         st.caption(page.t("bars.about"))
+        tied = next_bars.n_equals_cut(moment.forecast)
+        if tied:
+            st.caption(page.t("bars.tied", count=tied))
 
 
 def _text(page: Frame, chosen: Chosen, moment: Moment) -> None:
@@ -249,10 +253,24 @@ def _last(page: Frame, chosen: Chosen, moment: Moment, end: str | None) -> None:
     """Say how the last token came, and whether the text ends here."""
     last = moment.tree.current.tokens[moment.tree.current.at - 1]
     values = {"token": shown(chosen.writer.tokenizer.label(last.id)), "p": last.probability or 0.0}
-    kind = "prompt" if last.u is None else "forced" if last.forced else "drawn"
+    kind = _kind(last, moment.drawing)
     st.markdown(page.t.markdown(f"last.{kind}", u=last.u or 0.0, **values))
     if end:
         st.info(page.t.markdown(f"end.{end}", most=feedback_tree.MAX_TOKENS, **values))
+
+
+def _kind(last: Token, drawing: Drawing) -> str:
+    """Return how a token came; at temperature 0 no random number decides."""
+    if last.u is None:
+        return "prompt_greedy" if is_greedy(drawing) else "prompt"
+    if last.forced:
+        return "forced"
+    return "greedy" if is_greedy(last.drawing) else "drawn"
+
+
+def is_greedy(drawing: Drawing | None) -> bool:
+    """Whether the likeliest token is taken, whatever the random number is."""
+    return drawing is not None and drawing.sampling.temperature == 0
 
 
 def _pick(page: Frame, chosen: Chosen, tree: Tree) -> None:

@@ -16,7 +16,15 @@ from pages._ui.draw.events import clicked, mount_clickable, version
 
 KEY = "feedback.next"
 N_ROWS = 10
-_TEXT = "next_label strip_label bar_readout drawn_mark force_hint u_label dropped_row"
+_NAMES = (
+    "next_label", "strip_label", "bar_readout", "drawn_mark", "force_hint", "u_label", "dropped_row"
+)  # fmt: skip
+_TEXT = {name: name for name in _NAMES}
+_TEXT_GREEDY = _TEXT | {
+    "strip_label": "strip_label_greedy",
+    "drawn_mark": "drawn_mark_greedy",
+    "u_label": "u_label_greedy",
+}
 
 
 @dataclass(frozen=True)
@@ -49,11 +57,23 @@ def rows_of(forecast: Forecast, u: float) -> list[Row]:
     ]
 
 
+def n_equals_cut(forecast: Forecast) -> int:
+    """Return how many tokens were left out although one as likely was kept."""
+    kept = forecast.after > 0
+    least = forecast.before[kept].min()
+    return int(((forecast.before == least) & ~kept).sum())
+
+
 def next_token(
-    page: Frame, tokenizer: CharTokenizer, forecast: Forecast, u: float, view: str
+    page: Frame, tokenizer: CharTokenizer, forecast: Forecast, u: float | None, view: str
 ) -> None:
-    """Draw what may come after the text that `view` names; `forced` returns what was clicked."""
-    rows, drawn = rows_of(forecast, u), draw(forecast.after, u)
+    """Draw what may come after the text that `view` names; `forced` returns what was clicked.
+
+    u: None where no random number decides.
+    """
+    # At temperature 0 one token has the whole line, so any number gives it.
+    rows, drawn = rows_of(forecast, u or 0.0), draw(forecast.after, u or 0.0)
+    names = _TEXT if u is not None else _TEXT_GREEDY
     data: dict[str, Any] = {
         "rows": [
             {
@@ -67,9 +87,9 @@ def next_token(
             }
             for row in rows
         ],
-        "u": round(u, 5),
+        "u": None if u is None else round(u, 5),
         "theme": page.theme,
-        "text": {name: page.t.template(f"component.{name}") for name in _TEXT.split()},
+        "text": {name: page.t.template(f"component.{key}") for name, key in names.items()},
     }
     mount_clickable("next_token", lab="feedback", key=KEY, data=data, view=view)
     labels = [row["label"] for row in data["rows"]]

@@ -50,9 +50,11 @@ function drawStrip({ line, marker, said, data }) {
     piece.title = `${visible(row.label)}: ${decimal(row.low, 3)} – ${decimal(row.high, 3)}`;
   });
   const hit = data.rows.find((row) => row.drawn);
-  const values = { u: decimal(data.u, 3), token: hit ? visible(hit.label) : "" };
-  marker.style.left = percent(data.u);
-  marker.classList.toggle("right", data.u > 0.5);
+  // At temperature 0 no random number decides: the mark stands at the beginning of the line.
+  const at = data.u ?? 0;
+  const values = { u: decimal(at, 3), token: hit ? visible(hit.label) : "" };
+  marker.style.left = percent(at);
+  marker.classList.toggle("right", at > 0.5);
   said.textContent = sentenceOf(data.text.u_label, values);
   line.setAttribute("aria-label", sentenceOf(data.text.strip_label, values));
 }

@@ -38,6 +38,8 @@ OWN = frozenset(
 RESERVED = OWN | {TRAINED, *RUNS}
 LONGEST_LINK = 8_000  # servers and messengers cut longer ones
 _MOST_ITEMS = 500
+# What stands behind a link in a sentence, and is often sent as a part of it.
+_MARKS = " .,;:!?)]}>\"'*_\u3000。，、；：！？）】》〉」』”’…"
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 _BOOLS = {"1": True, "true": True, "0": False, "false": False}
 _BROKEN = re.compile(r"\ufffd*(%[0-9A-Fa-f]?)?\Z")  # what is left of a character cut in two
@@ -98,16 +100,18 @@ class Link:
         return self.version not in ("", str(LINK_VERSION))
 
 
+def without_marks(text: str) -> str:
+    """Return a text without the marks that a messenger takes into a link when they follow it."""
+    return text.rstrip(_MARKS)
+
+
 def teaching(params: Mapping[str, str]) -> dict[str, str]:
     """Return what the parameters say of a lesson and of how the page is shown, if it makes sense.
 
     Where in a lesson one is says nothing without the lesson.
     """
-    sound = {
-        name: params[name]
-        for name, form in TEACHING.items()
-        if name in params and form.fullmatch(params[name])
-    }
+    plain = {name: without_marks(params[name]) for name in TEACHING if name in params}
+    sound = {name: text for name, text in plain.items() if TEACHING[name].fullmatch(text)}
     if LESSON not in sound:
         sound = {name: text for name, text in sound.items() if name not in (AT, SAID)}
     return sound

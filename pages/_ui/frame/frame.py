@@ -9,6 +9,7 @@ by then the title is on screen.
 
 import json
 from typing import Any, NoReturn
+from urllib.parse import unquote, urlsplit
 
 import streamlit as st
 
@@ -25,6 +26,7 @@ from pages._ui.session import state, visit
 
 # A file of ours: for an emoji or a Material icon in the tab, Streamlit asks a foreign host.
 ICON = str(ASSETS / "icon.svg")
+_CORRECTED = "owi.corrected_address"
 
 
 def frame(name: str) -> Frame:
@@ -42,6 +44,8 @@ def frame(name: str) -> Frame:
     state.remember()
     if not access.may_open(name, st.query_params.to_dict()):
         _page_not_found(lang)
+    if name == HOME:
+        _go_where_meant(lang)
     course = _lesson(name, lang)
     opened = state.open_link(name)
     before = state.begin_view(name)
@@ -73,7 +77,7 @@ def frame(name: str) -> Frame:
 
 def language() -> str:
     """Return "zh" or "en": the link's, the session's, the server's, else the browser's."""
-    asked = st.query_params.get("lang")
+    asked = links.without_marks(st.query_params.get("lang", ""))
     if asked not in i18n.LANGUAGES:
         locale = (st.context.locale or "en").lower()
         usual = settings.current().language
@@ -82,6 +86,19 @@ def language() -> str:
         asked = st.session_state.get(state.LANGUAGE, usual)
     st.session_state[state.LANGUAGE] = asked
     return str(asked)
+
+
+def _go_where_meant(lang: str) -> None:
+    """Switch to the page whose address was sent with a mark behind it, as in `/rows。`.
+
+    Streamlit runs the home page for a path that it does not know; only this first run sees it.
+    """
+    path = unquote(urlsplit(st.context.url or "").path).rpartition("/")[2]
+    name = links.without_marks(path)
+    meant = next((entry for entry in page_entries(lang) if entry.name == name != path), None)
+    if meant is not None:
+        st.session_state[_CORRECTED] = True
+        st.switch_page(meant.file, query_params=st.query_params.to_dict())
 
 
 def _page_not_found(lang: str) -> NoReturn:
@@ -160,6 +177,7 @@ def _sidebar(lang: str, t: Translator, *, pages: bool) -> None:
             "theme": current_theme(),
             "lang": {"zh": "zh-CN"}.get(lang, lang),
             "visit": visit.token(),
+            "corrected": bool(st.session_state.get(_CORRECTED)),
         },
         on_theme_change=lambda: None,
     )

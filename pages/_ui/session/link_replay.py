@@ -57,7 +57,7 @@ def waits_for_model(opened: Opened | None) -> bool:
         return True
     opened.settled = True
     if run is None or run.state != "finished" or not run.has_model:
-        opened.refused.setdefault(TRAINED)
+        opened.refused.setdefault(TRAINED, "")
     else:
         models.use_model(run.folder, session_jobs().folder)
     return False
@@ -67,7 +67,7 @@ def give_up_model(opened: Opened) -> None:
     """Show the page without the link's model."""
     opened.settled = True
     opened.offered.pop(TRAINED, None)
-    opened.refused[TRAINED] = None
+    opened.refused[TRAINED] = ""
 
 
 def agree(opened: Opened) -> None:
@@ -112,7 +112,7 @@ def _run_of(opened: Opened, name: str, recipe: Recipe) -> Run | None:
     params = params_of(recipe)
     if params is None:
         bad = [f"{name}.{setting}" for setting in unusable(recipe)]
-        opened.refused |= dict.fromkeys([name, *bad])
+        opened.refused |= dict.fromkeys([name, *bad], "")
         return None
     jobs = session_jobs()
     if name not in opened.agreed and not jobs.has(recipe.experiment, params):
@@ -155,11 +155,12 @@ def _about(name: str, run: Run) -> str:
 
 
 def _ignored(opened: Opened) -> list[str]:
-    names = dict(opened.refused)
-    names |= dict.fromkeys(name for name in opened.link.runs if name not in opened.claimed)
+    """Return the names of what was not used, a number with the range that it must be in."""
+    names = dict.fromkeys((name for name in opened.link.runs if name not in opened.claimed), "")
     if not opened.under_way:  # while a run is under way, its result may still use them
-        names |= dict.fromkeys(opened.waiting)
-    return list(names)
+        names |= dict.fromkeys(opened.waiting, "")
+    found = opened.refused | {k: v for k, v in names.items() if k not in opened.refused}
+    return [f"{name} ({bounds})" if bounds else name for name, bounds in found.items()]
 
 
 def _cut(name: str) -> str:

@@ -37,7 +37,7 @@ BUILT_SECONDS = 15.0
 class Opened:
     """A link that a page was opened by, and what has become of it.
 
-    waiting: what no part of the page has asked for yet.  refused: names of what did not fit.
+    waiting: what no part of the page has asked for yet.  refused: what did not fit, with its range.
     claimed: names of runs that belong on this page.  runs: those that were started here.
     offered: parameters of runs that wait for the user's word.  agreed: names that have it.
     early: something did not fit while a run was under way, and may fit when it has ended.
@@ -46,7 +46,7 @@ class Opened:
     address: tuple[tuple[str, str], ...]
     link: Link
     waiting: dict[str, str]
-    refused: dict[str, None] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
     claimed: set[str] = field(default_factory=set)
     runs: dict[str, Run] = field(default_factory=dict)
     offered: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -158,7 +158,7 @@ def refuse(key: str) -> None:
     """Report that what the link says of `key` was not, or not all, used."""
     opened = opened_link(_page(key))
     if opened is not None and _name(key) in opened.link.values:
-        opened.refused[_name(key)] = None
+        opened.refused[_name(key)] = ""
 
 
 def renew(stamp_key: str, stamp: Any, *keys: str) -> None:
@@ -213,7 +213,7 @@ def _looked_after(page: str, found: Opened | None) -> Opened | None:
     """Try again what did not fit while a run of the link was under way; return the link."""
     if found is not None and found.early and not found.under_way:
         found.early, found.waiting = False, dict(found.link.values)
-        found.refused = {name: None for name in found.refused if name not in found.waiting}
+        found.refused = {k: v for k, v in found.refused.items() if k not in found.waiting}
         _clear(page)
     return found
 
@@ -292,10 +292,10 @@ def _value(key: str, default: Any, limits: Limits, private: bool) -> Any:
         try:
             if private:
                 raise MisfitError(key)
-            return links.fitted(links.parse(asked[_name(key)], default), default, limits)
+            return _linked(asked[_name(key)], default, limits)
         except MisfitError:
             opened: Opened = st.session_state[LINKS][_page(key)]
-            opened.refused[_name(key)] = None
+            opened.refused[_name(key)] = _bounds(default, limits)
             opened.early |= opened.under_way
     return links.nearest(default, default, limits)
 
@@ -333,6 +333,25 @@ def _go_back(page: str, address: Address) -> None:
     for key, value in kept.items():
         set_kept(key, value)
     _addresses().note(page, address, kept)
+
+
+def _linked(text: str, default: Any, limits: Limits) -> Any:
+    """Return the value that a link gives; one with marks behind it means the one without."""
+    try:
+        return links.fitted(links.parse(text, default), default, limits)
+    except MisfitError:
+        plain = links.without_marks(text)
+        if plain == text:
+            raise
+        return links.fitted(links.parse(plain, default), default, limits)
+
+
+def _bounds(default: Any, limits: Limits) -> str:
+    """Return the range that a number must be in, as a sentence shows it; empty for other kinds."""
+    number = isinstance(default, int | float) and not isinstance(default, bool)
+    if not number or limits.low is None or limits.high is None:
+        return ""
+    return f"{limits.low} … {limits.high}"
 
 
 def _clear(page: str) -> None:
