@@ -204,7 +204,7 @@ def open_link(page: str) -> Opened | None:
     if page not in opened or opened[page].address != address:
         repeated = (name for name in params if len(st.query_params.get_all(name)) > 1)
         link = links.read(params, repeated)
-        opened[page] = Opened(address, link, dict(link.values), dict.fromkeys(link.ignored))
+        opened[page] = Opened(address, link, dict(link.values), dict.fromkeys(link.ignored, ""))
         _clear(page)
     return _looked_after(page, opened[page])
 
