@@ -43,6 +43,8 @@ class Started(Event):
     """A run begins; `recipe` is the hash of experiment, parameters and code version.
 
     remarks: what was set and does not act as its name says; code and values of a sentence each.
+    uniform_nats: ln V, the loss of giving every token of the vocabulary the same probability;
+    None where a run has no single vocabulary.
     """
 
     event: ClassVar[str] = "started"
@@ -52,6 +54,7 @@ class Started(Event):
     steps: int
     n_params: int
     remarks: list[Remark] = field(default_factory=list)
+    uniform_nats: float | None = None
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,8 @@ function drawChart(state) {
   const across = (step) => frame.left + (step / data.total_steps) * (frame.right - frame.left);
   const loss = lossAxis(data, frame);
   drawAxes(pen, palette, frame, loss, scale);
-  drawFloor(pen, state, frame, loss);
+  drawLevel(pen, state, frame, loss, data.floor, data.text.floor_label, palette.leak);
+  drawLevel(pen, state, frame, loss, data.uniform, data.text.uniform_label, palette.muted);
   drawLine(pen, data.points.map(([step, value]) => [across(step), loss.place(value)]), palette.ink);
   if (data.evaluated_unit === "nats") {
     drawDots(pen, data.evaluated.map(([step, value]) => [across(step), loss.place(value)]), state);
@@ -62,10 +63,10 @@ function drawChart(state) {
 }
 
 /** Return the place of each loss on the canvas and the marks of its axis, linear from 0. */
-function lossAxis({ points, evaluated, evaluated_unit, floor }, { top, bottom }) {
+function lossAxis({ points, evaluated, evaluated_unit, floor, uniform }, { top, bottom }) {
   const shown = points.map(([, value]) => value);
   if (evaluated_unit === "nats") shown.push(...evaluated.map(([, value]) => value));
-  if (floor !== null) shown.push(floor);
+  shown.push(...[floor, uniform].filter((value) => value !== null));
   const most = Math.max(...shown, 0.1);
   const step = roundStep(most / 4);
   const high = Math.ceil(most / step - 1e-9) * step;
@@ -102,18 +103,18 @@ function drawSteps(pen, { data, palette }, { left, right }, height, across, scal
   }
 }
 
-function drawFloor(pen, { data, palette }, { left, right }, { place }) {
-  if (data.floor === null) return;
-  const y = place(data.floor);
-  pen.strokeStyle = palette.leak;
+function drawLevel(pen, state, { left, right }, { place }, value, label, colour) {
+  if (value === null) return;
+  const y = place(value);
+  pen.strokeStyle = colour;
   pen.lineWidth = 1.5;
   pen.setLineDash([2, 4]);
   line(pen, [[left, y], [right, y]]);
   pen.setLineDash([]);
-  pen.fillStyle = palette.leak;
+  pen.fillStyle = colour;
   pen.textAlign = "right";
   pen.textBaseline = "bottom";
-  pen.fillText(sentenceOf(data.text.floor_label, { value: decimal(data.floor, 2) }), right, y - 3);
+  pen.fillText(sentenceOf(label, { value: decimal(value, 2) }), right, y - 3);
 }
 
 function drawStrip(pen, state, frame, across, scale) {

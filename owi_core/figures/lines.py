@@ -118,6 +118,7 @@ def loss_curve(
     evaluated: Sequence[tuple[int, float]] = (),
     floor: float | None = None,
     *,
+    uniform: float | None = None,
     step: int | None = None,
     theme: Theme = "light",
     text: FigureText | None = None,
@@ -125,6 +126,7 @@ def loss_curve(
     """Return the loss in nats over training steps, from 0 up.
 
     evaluated: (step, held-out loss in nats).  floor: the loss that no model can honestly beat.
+    uniform: ln V, the loss of giving all V tokens the same probability.
     step: where the cursor is when a reader scrubs through training time.
     """
     text = text or FigureText()
@@ -137,7 +139,11 @@ def loss_curve(
         Scale(text.step),
         Scale(text.loss, hover_format=".3f"),
         # Noise may put a loss just under the floor; the axis begins at 0, so that stays visible.
-        levels=[] if floor is None else [Level(text.floor, floor)],
+        levels=[
+            Level(name, value)
+            for name, value in ((text.floor, floor), (text.uniform, uniform))
+            if value is not None
+        ],
         height=300,
         theme=theme,
     )

@@ -23,6 +23,7 @@ class FigureText:
     trained: str = "training"
     evaluated: str = "held out"
     floor: str = "floor"
+    uniform: str = "ln V: all tokens alike"
     input: str = "input"
     # Filled with str.format, so a page's text keeps the name in braces.
     threshold: str = "drawn: weights of at least {threshold}"

@@ -657,6 +657,36 @@ def test_settings_that_do_not_act_as_they_were_set_are_reported(
         assert max(done) == pytest.approx(remarks["warmup_over_steps"])
 
 
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("language", {"preset": "quick"}), ("language", {"preset": "article"})]
+    + [("pronoun", {"family": family, "n_train": 200}) for family in FAMILIES],
+)
+def test_an_untrained_tied_model_that_starts_above_ln_v_predicts_what_it_has_just_read(
+    name: str, values: dict[str, Any]
+) -> None:
+    """The sentence under a loss chart says so; here it is measured for every recipe."""
+    prepared = {"language": language, "pronoun": pronoun}[name].prepare(
+        EXPERIMENTS[name].params(**values)
+    )
+    model, trainer = prepared.bundle.model.eval(), prepared.trainer
+    batch = trainer.data.take(torch.arange(32))
+    with torch.no_grad():
+        loss = float(training.loss_nats(model, batch))
+        own = model(batch.ids).logits.argmax(dim=-1) == batch.ids
+    if batch.read_at is not None:  # only there is an answer asked for
+        own = own.gather(1, batch.read_at[:, None])
+    if loss > math.log(model.config.vocab_size) + 0.5:
+        assert float(own.float().mean()) > 0.9
+
+
+@pytest.mark.parametrize("name", TRAINERS)
+def test_a_run_reports_the_loss_of_knowing_nothing(name: str, tmp_path: Path) -> None:
+    started = run(name, small(name, steps=1), tmp_path)[0]
+    assert isinstance(started, Started)
+    assert started.uniform_nats == pytest.approx(math.log(load(tmp_path).tokenizer.vocab_size))
+
+
 def test_epoch_means_are_by_hand() -> None:
     assert language.epoch_means([1.0, 3.0, 5.0, 7.0, 10.0], 2) == [2.0, 6.0, 10.0]
 

@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from owi_core.checkpoints import FILE_NAME, MAX_UPLOAD_BYTES, load
+from owi_core.errors import SettingError
 from owi_core.events import Diverged, Event, Finished, Paused, StepDone, Stopped
 from owi_core.experiments import EXPERIMENTS, parameters, parse_params, recipe
 from owi_core.experiments.pronoun import LOOK_AHEAD
@@ -15,9 +16,10 @@ from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED, UNDER_WAY
 from pages._labs.train.code import run_code
 from pages._labs.train.form import CORPORA, OWN, choice_of, corpus_of
-from pages._ui.base.i18n import catalog, translator
+from pages._ui.base.i18n import catalog, field_error_text, translator
 from pages._ui.base.page import Frame
 from pages._ui.draw.code import OWN_TEXT_FILE
+from pages._ui.draw.decimals import typed_key
 from pages._ui.draw.run_panel import progress_text
 from pages._ui.session import jobs
 from tests.ui.test_frame import opened
@@ -125,6 +127,42 @@ def test_settings_that_exclude_each_other_are_refused_and_kept(lang: str) -> Non
     assert run.code == "d_model_not_divisible"
     assert "128" in app.error[0].value
     assert app.number_input(key="train.swap.n_head").value == 3
+
+
+def test_the_width_alone_can_be_changed() -> None:
+    app = at_corpus("swap")
+    scale = typed_key("train.swap.embedding_scale")
+    usual = app.text_input(key=scale).value
+    app.number_input(key="train.swap.d_model").set_value(64).run()
+    assert app.text_input(key=scale).value == "8"
+    app.number_input(key="train.swap.steps").set_value(2)
+    app.number_input(key="train.swap.n_train").set_value(100).run()
+    app, run = start(app)
+    assert (run.code, run.state) == ("", "finished")
+    app.number_input(key="train.swap.d_model").set_value(128).run()
+    assert app.text_input(key=scale).value == usual
+    app.text_input(key=scale).set_value("4").run()  # a choice of one's own stays
+    app.number_input(key="train.swap.d_model").set_value(64).run()
+    assert app.text_input(key=scale).value == "4"
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_an_odd_width_is_called_odd(lang: str) -> None:
+    app = at_corpus("swap", lang)
+    app.number_input(key="train.swap.n_head").set_value(1)
+    app.number_input(key="train.swap.d_model").set_value(63).run()
+    app, run = start(app)
+    assert run.code == "d_model_odd"
+    assert "63" in app.error[0].value
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_a_refusal_names_the_field_as_the_page_does(lang: str) -> None:
+    error = SettingError("setting_out_of_range", name="embedding_scale", value=9, low=1, high=8)
+    said = field_error_text(translator(lang, "train"), error)
+    assert catalog(lang, "train")["setting.embedding_scale"] in said
+    assert "embedding" not in said or lang == "en"
+    assert "embedding_scale" not in said.replace("\\", "")
 
 
 def _with_a_model() -> None:

@@ -4,6 +4,7 @@ The first of the two is the right one and is left in the run's folder; the other
 of its name inside.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -71,7 +72,8 @@ def run_pair(
         load_trainers(_trainers(sides), folder)
     steps, n_params = first.trainer.config.steps, first.bundle.model.n_params
     remarks = remarks_on(first.trainer, pair.remarks)
-    yield Started(name, asdict(params), recipe(name, params), steps, n_params, remarks)
+    uniform = math.log(first.bundle.model.config.vocab_size)
+    yield Started(name, asdict(params), recipe(name, params), steps, n_params, remarks, uniform)
     if first.trainer.step == 0:
         yield Evaluated(0, pair.measure_live())
     yield from _train(pair, folder, control or Control())

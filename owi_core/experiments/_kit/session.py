@@ -149,7 +149,8 @@ def run_session(
     steps = trainer.config.steps
     remarks = remarks_on(trainer, session.remarks)
     made_by = recipe(name, params)
-    yield Started(name, asdict(params), made_by, steps, bundle.model.n_params, remarks)
+    uniform = math.log(bundle.model.config.vocab_size)
+    yield Started(name, asdict(params), made_by, steps, bundle.model.n_params, remarks, uniform)
     # A resumed run has reported its start already.
     if trainer.step == 0:
         yield Evaluated(0, session.measure_live())

@@ -22,7 +22,7 @@ from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.components import attention_matrix
 from pages._ui.draw.forms import segments
-from pages._ui.draw.run_panel import both_losses
+from pages._ui.draw.run_panel import both_losses, uniform_nats
 from pages._ui.draw.typed import sentence_field
 from pages._ui.session.state import held, renew, set_kept
 
@@ -188,6 +188,7 @@ def _settled_curve(
         [value for _, value in points],
         metric(run.evaluated, f"{name}.{HONEST}"),
         floor,
+        uniform=uniform_nats(run),
         theme=page.theme,
         text=text,
     )
@@ -203,7 +204,7 @@ def _highest(run: Run) -> float:
         for key, value in event.metrics.items()
         if key.endswith("loss_nats") and event.step > 0
     ]
-    return max(losses, default=1.0)
+    return max([*losses, uniform_nats(run) or 0.0], default=1.0)
 
 
 def _own_sentence(

@@ -18,7 +18,7 @@ from pages._ui.base.figure_text import figure_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.forms import NARROW, declared, segments, select, setting_field, whole
-from pages._ui.draw.run_panel import both_losses, result_of, run_lab
+from pages._ui.draw.run_panel import both_losses, result_of, run_lab, uniform_nats
 from pages._ui.draw.say import Line
 
 WIDTHS = (32, 64, 128)
@@ -118,12 +118,14 @@ def _settled(page: Frame, run: Run) -> None:
     curves = [metric(run.evaluated, f"{name}.train_loss_nats") for name in _names(run)]
     if not all(curves):
         return
-    highest = max(loss for curve in curves for _, loss in curve)
+    losses = [loss for curve in curves for _, loss in curve]
+    highest = max([*losses, uniform_nats(run) or 0.0])
     with st.expander(page.t("training.curves"), type="compact"):
         for name, curve, column in zip(_names(run), curves, st.columns(2), strict=True):
             figure = loss_curve(
                 [step for step, _ in curve],
                 [loss for _, loss in curve],
+                uniform=uniform_nats(run),
                 theme=page.theme,
                 text=figure_text(page.lang),
             )

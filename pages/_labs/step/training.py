@@ -17,7 +17,7 @@ from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.components import LossSoFar, live_run
 from pages._ui.draw.forms import segments
-from pages._ui.draw.run_panel import R, result_of, runs_of
+from pages._ui.draw.run_panel import R, result_of, runs_of, uniform_nats
 from pages._ui.draw.run_settings import say_settings
 from pages._ui.session.jobs import session_jobs
 from pages._ui.session.state import kept_value
@@ -99,7 +99,9 @@ def _progress(page: Frame, run: Run, waiting: int) -> None:
     more = page.t("training.more", count=waiting - 1) if waiting > 1 else ""
     st.progress(done.step / done.steps, page.t("training.step", **values) + more)
     evaluated = metric(run.evaluated, "accuracy_heldout")
-    live_run(page, LossSoFar(thinned(run.losses), done.steps, evaluated), key=f"step.live.{run.id}")
+    uniform = uniform_nats(run)
+    curve = LossSoFar(thinned(run.losses), done.steps, evaluated, uniform_nats=uniform)
+    live_run(page, curve, key=f"step.live.{run.id}")
     st.button(page.t("training.stop"), key=f"step.stop.{run.id}", on_click=run.stop)
 
 

@@ -15,13 +15,14 @@ from pages._ui.base import settings
 from pages._ui.base.page import Frame
 from pages._ui.draw.forms import declared, segments, select, setting_field
 from pages._ui.draw.typed import check_text_to_learn, show_cleaning
-from pages._ui.session.state import keep, renew
+from pages._ui.session.state import follow, keep, renew
 
 OWN = "own"
 MOST_SHOWN = 24  # characters of a first line, as a phone has room for
 TEXTS = ("zh", "en")
 CORPORA = (*FAMILIES, *TEXTS, OWN)
 NARROW = 165
+SCALE = "embedding_scale"  # at most √d_model, so its default depends on the width
 
 # What the choice of a corpus decides is not asked a second time; a path is for the command line.
 _DECIDED = {"family", "text", "text_file", "own_text"}
@@ -171,13 +172,17 @@ def _settings(
     width: int | Literal["stretch"],
 ) -> dict[str, Any]:
     """Draw widgets beside each other, as many as fit; two on a phone."""
-    values = {}
+    values: dict[str, Any] = {}
     by_words = prefix.split(".")[1] in FAMILIES
     with st.container(horizontal=True):
         for parameter in shown:
             name = parameter.name
-            key, usual = f"{prefix}.{name}", start[name]
+            key, usual, high = f"{prefix}.{name}", start[name], None
+            if name == SCALE:  # the fields come in the order of Params, so the width is known
+                high = max(1.0, values["d_model"] ** 0.5)
+                usual = min(usual, high)
+                follow(key, usual)
             values[name] = setting_field(
-                page, parameter, key, usual=usual, by_words=by_words, width=width
+                page, parameter, key, usual=usual, high=high, by_words=by_words, width=width
             )
     return values

@@ -19,7 +19,7 @@ from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.components import WordRow, sentence
 from pages._ui.draw.forms import scale, segments
-from pages._ui.draw.run_panel import Panel, loss, result_of
+from pages._ui.draw.run_panel import Panel, loss, loss_note, result_of, uniform_nats
 from pages._ui.session.state import renew
 
 # Two of them stand beside each other on a phone.
@@ -112,11 +112,13 @@ def _loss_chart(page: Frame, run: Run, story: Film, step: int | None) -> None:
         [value for _, value in story.losses],
         metric(story.evaluated, HELDOUT_LOSS),
         _floor(story.evaluated),
+        uniform=uniform_nats(run),
         step=step,
         theme=page.theme,
         text=figure_text(page.lang),
     )
     chart(page, figure, key=f"train.loss.{run.id}")
+    loss_note(page, run, next((value for at, value in story.losses if at == 1), None))
 
 
 def _row_chart(page: Frame, run: Run, story: Film, step: int, rows: NDArray[np.float32]) -> None:

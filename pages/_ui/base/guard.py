@@ -8,7 +8,8 @@ from contextlib import contextmanager
 import streamlit as st
 
 from owi_core.errors import OwiError
-from pages._ui.base.i18n import error_text, translator
+from pages._ui.base import page_contents
+from pages._ui.base.i18n import error_text, field_error_text, translator
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +28,8 @@ def guarded(lang: str) -> Iterator[None]:
         if error.code == "text_empty":
             st.info(error_text(lang, error), icon=":material/edit:")
         else:
-            st.error(error_text(lang, error), icon=":material/block:")
+            page = translator(lang, page_contents.current().name)
+            st.error(field_error_text(page, error), icon=":material/block:")
     except Exception:
         number = uuid.uuid4().hex[:6]
         _log.exception("unexpected failure %s", number)

@@ -70,6 +70,14 @@ def error_text(lang: str, error: OwiError) -> str:
     return t.markdown("error.no_sentence", error=str(error))
 
 
+def field_error_text(t: Translator, error: OwiError) -> str:
+    """Return the sentence for an error on a page; a setting has the name of its field there."""
+    name = f"setting.{error.values.get('name')}"
+    if error.code.startswith("setting_") and t.has(name):
+        error = OwiError(error.code, **(error.values | {"name": t(name)}))
+    return error_text(t.lang, error)
+
+
 def catalog(lang: str, name: str) -> dict[str, str]:
     """Return a catalog flattened to dotted keys; empty where the file does not exist."""
     # A page asks for hundreds of sentences, and each look at the disk hands the interpreter to

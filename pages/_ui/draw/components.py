@@ -41,8 +41,8 @@ _MATRIX_TEXT = (
 )
 _WORDS_TEXT = "sentence_label forbidden query_word unknown_word"
 _RUN_TEXT = (
-    "loss_heading row_heading steps_label floor_label evaluated_label step_readout no_step_yet "
-    "forbidden query_word unknown_word"
+    "loss_heading row_heading steps_label floor_label uniform_label evaluated_label step_readout "
+    "no_step_yet forbidden query_word unknown_word"
 )
 
 
@@ -76,7 +76,8 @@ class LossSoFar:
     """The loss of a run at its steps, in nats, and what was measured on held-out sentences.
 
     evaluated: (step, value), a share 0–1 drawn in a strip of its own, or nats beside the loss.
-    floor_nats: the loss that no model can go below, where it is known.
+    floor_nats: the loss that no model can go below, where it is known.  uniform_nats: ln V, the
+    loss of a model that knows nothing.
     """
 
     points: Points
@@ -84,6 +85,7 @@ class LossSoFar:
     evaluated: Points = ()
     evaluated_unit: Literal["share", "nats"] = "share"
     floor_nats: float | None = None
+    uniform_nats: float | None = None
 
 
 def attention_matrix(
@@ -215,6 +217,7 @@ def live_run(
         "evaluated": _steps_and_values(curve.evaluated),
         "evaluated_unit": curve.evaluated_unit,
         "floor": curve.floor_nats,
+        "uniform": curve.uniform_nats,
         "total_steps": max(1, curve.total_steps),
         "labels": list(labels),
         "row": _rounded(weights),
@@ -229,7 +232,14 @@ def live_run(
 
 def _settled_run(page: Frame, curve: LossSoFar) -> Figure:
     steps, losses = [step for step, _ in curve.points], [loss for _, loss in curve.points]
-    return loss_curve(steps, losses, curve.evaluated, curve.floor_nats, **figure_look(page))
+    return loss_curve(
+        steps,
+        losses,
+        curve.evaluated,
+        curve.floor_nats,
+        uniform=curve.uniform_nats,
+        **figure_look(page),
+    )
 
 
 def _chosen(name: str, data: dict[str, Any], key: str, count: int) -> int | None:

@@ -4,6 +4,7 @@ Its words (button, state, early, shared, ended, remedy) stand in the common cata
 catalog may say single ones differently.
 """
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -17,7 +18,7 @@ from owi_core.jobs.film import metric, thinned
 from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED, SHAREABLE, UNDER_WAY
 from pages._ui.base import page_contents
-from pages._ui.base.i18n import error_text
+from pages._ui.base.i18n import error_text, field_error_text
 from pages._ui.base.page import Frame
 from pages._ui.draw import watch_offer
 from pages._ui.draw.components import Colour, LossSoFar, WordRow, live_run
@@ -27,6 +28,7 @@ from pages._ui.session import link_replay
 from pages._ui.session.jobs import session_jobs
 
 POLL_SECONDS = 0.3
+ABOVE_NATS = 0.5  # a smaller difference is the luck of the first batch
 ACCURACY = "accuracy_heldout"
 COLOURS: tuple[Colour, Colour] = ("A", "B")
 Matches = Callable[[Run], bool]
@@ -195,9 +197,8 @@ class Panel:
             return
         diverged, stopped = run.latest(Diverged), run.latest(Stopped)
         if run.code:
-            st.error(
-                error_text(page.lang, OwiError(run.code, **run.values)), icon=":material/warning:"
-            )
+            error = OwiError(run.code, **run.values)
+            st.error(field_error_text(page.t, error), icon=":material/warning:")
         elif diverged is not None:
             st.warning(_divergence(page, diverged), icon=":material/trending_up:")
         elif run.latest(Finished) is not None:
@@ -276,6 +277,7 @@ def loss(
         done.steps if done else 1,
         metric(run.evaluated, ACCURACY),
         floor_nats=floor_nats,
+        uniform_nats=uniform_nats(run),
     )
     live_run(page, curve, labels=labels, row=row, key=f"{page.t.name}.live.{run.id}")
 
@@ -304,8 +306,29 @@ def both_losses(
                 metric(run.evaluated, f"{name}.{evaluated}"),
                 evaluated_unit,
                 floor_nats,
+                uniform_nats(run),
             )
             live_run(page, curve, colour=colour, key=f"{page.t.name}.live.{name}.{run.id}")
+
+
+def uniform_nats(run: Run) -> float | None:
+    """Return ln V: the loss of a model that gives every token the same probability."""
+    begun = run.latest(Started)
+    return begun.uniform_nats if begun is not None else None
+
+
+def loss_note(page: Frame, run: Run, first: float | None) -> None:
+    """Say what ln V in a loss chart is, and on which side of it this training began.
+
+    first: the loss of the first step, before any update.
+    """
+    uniform = uniform_nats(run)
+    if uniform is None or first is None:
+        return
+    above = "starts_above_tied" if run.params.get("tie_weights") else "starts_above"
+    side = above if first > uniform + ABOVE_NATS else "starts_near"
+    about = page.t("loss.uniform", uniform=uniform, tokens=round(math.exp(uniform)))
+    st.caption(f"{about} {page.t(f'loss.{side}', first=first)}")
 
 
 def progress_text(page: Frame, run: Run) -> str:

@@ -173,6 +173,15 @@ def renew(stamp_key: str, stamp: Any, *keys: str) -> None:
             forget(key)
 
 
+def follow(key: str, usual: Any) -> None:
+    """Let a value that is still the default follow the default; before its widget is drawn."""
+    stamp = f"{key}.usual"
+    before = st.session_state.get(stamp, usual)
+    st.session_state[stamp] = usual
+    if before != usual and _kept().get(key) == before:
+        forget(key)
+
+
 def forget(key: str) -> None:
     """Go back to the default of a kept value; before its widget is drawn, or in a callback."""
     st.session_state.pop(key, None)
