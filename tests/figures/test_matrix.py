@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from owi_core.figures import FigureText, palette, pattern_matrix
+from owi_core.figures import FigureText, outline_cells, palette, pattern_matrix
 from owi_core.figures.theme import contrast
 from tests.figures.conftest import SENTENCE, Pattern
 
@@ -125,3 +125,13 @@ def test_other_values_than_weights_have_their_own_highest() -> None:
     assert (cells.zmin, cells.zmax) == (0.0, 12.0)
     assert list(cells.colorbar.ticktext) == ["0", "6", "12"]
     assert list(figure.data[-1].text) == ["3.00", "1.50", "12"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_single_cells_are_framed_where_they_are(theme: str, causal: Pattern) -> None:
+    pattern, mask = causal(tokens=6)
+    figure = pattern_matrix(pattern, mask, SENTENCE, SENTENCE, theme=theme)
+    frames = outline_cells(figure, [(2, 1), (4, 0)], theme).layout.shapes
+    centres = [((f.y0 + f.y1) / 2, (f.x0 + f.x1) / 2) for f in frames]
+    assert centres == [pytest.approx((2, 1)), pytest.approx((4, 0))]
+    assert {f.line.color for f in frames} == {palette(theme).b}

@@ -36,7 +36,7 @@ def live(page: Frame, run: Run) -> None:
         shot.tokens,
         shot.keys,
         outlined=cells,
-        key=f"translation.live.{run.id}",
+        key=f"translation.alignment.{run.id}",
     )
 
 

@@ -85,10 +85,7 @@ def _rows(page: Frame, seen: Seen, gold: Pair | None, layer: int) -> None:
         return
     st.caption(page.t("words.hint"))
     word = held(WORD, 0, low=0, high=len(seen.target) - 1)
-    marked = [1.0 if t == word else 0.0 for t in range(len(seen.target))]
-    chosen = sentence(
-        page, seen.target, WordRow(marked, query=word), colour="B", key="translation.target"
-    )
+    chosen = sentence(page, seen.target, WordRow(query=word), colour="B", key="translation.target")
     if chosen is not None and chosen != word:
         set_kept(WORD, chosen)
         st.rerun()
