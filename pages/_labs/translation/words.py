@@ -20,7 +20,7 @@ from pages._ui.session.state import held, keep, renew, set_kept
 LONGEST = 60
 BEAM = 3
 HALF = 0.5  # of the words in their order: below it a translation is wrong
-WORD, CUT, LAYER = "translation.word", "translation.cut", "translation.layer"
+WORD, CUT = "translation.word", "translation.cut"
 MAPS = ("cross", "encoder", "decoder")
 BEGIN = "<BOS>"
 
@@ -75,7 +75,7 @@ def _layer(page: Frame, seen: Seen) -> int:
     L = len(seen.cross)
     if L == 1:
         return 0
-    return whole(page.t("words.layer"), 1, L, key=f"{LAYER}_{L}", usual=L, width=120) - 1
+    return whole(page.t("words.layer"), 1, L, key=f"translation.layer_{L}", usual=L, width=120) - 1
 
 
 def _rows(page: Frame, seen: Seen, gold: Pair | None, layer: int) -> None:
