@@ -22,20 +22,26 @@ def live(page: Frame, run: Run) -> None:
     """Draw the loss, and the cross-attention of one held-out pair as it is now."""
     if run.state in ENDED:
         return
-    loss(page, run)
+    # The map is what the lesson is about: it comes first, the loss beside it.
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        _alignment(page, run)
+    with right:
+        loss(page, run)
+
+
+def _alignment(page: Frame, run: Run) -> None:
     shot = run.latest(Snapshot)
     if shot is None or not shot.keys:
         return
     st.caption(page.t("live.about", step=shot.step))
     gold = gold_of(run.params, tuple(shot.keys))
-    cells = [] if gold is None else gold_cells(gold.gold)
-    last = np.array(shot.pattern[-1], dtype=np.float64).mean(axis=0)  # (T, S)
     attention_matrix(
         page,
-        last,
+        np.array(shot.pattern[-1], dtype=np.float64).mean(axis=0),  # (T, S)
         shot.tokens,
         shot.keys,
-        outlined=cells,
+        outlined=[] if gold is None else gold_cells(gold.gold),
         key=f"translation.alignment.{run.id}",
     )
 
