@@ -1,5 +1,6 @@
 """The Train page: every choice leads to a run that can be started, every end has its words."""
 
+import math
 import re
 import types
 from pathlib import Path
@@ -16,6 +17,7 @@ from owi_core.jobs.runs import Run
 from owi_core.jobs.tasks import ENDED, UNDER_WAY
 from pages._labs.train.code import run_code
 from pages._labs.train.form import CORPORA, OWN, choice_of, corpus_of
+from pages._labs.train.view import perplexities
 from pages._ui.base.i18n import catalog, field_error_text, translator
 from pages._ui.base.page import Frame
 from pages._ui.draw.code import OWN_TEXT_FILE
@@ -407,3 +409,9 @@ def test_a_file_in_utf8_is_asked_nothing() -> None:
     app = at_corpus(OWN)
     app.file_uploader[0].set_value(("mine.txt", TEXT.encode(), "text/plain")).run()
     assert not [box for box in app.selectbox if "encoding" in str(box.key)]
+
+
+def test_perplexity_stands_beside_each_loss_of_a_model() -> None:
+    shown = [("heldout_loss_nats", math.log(12)), ("floor_nats", 1.0), ("accuracy_heldout", 1.0)]
+    assert perplexities(shown) == {"heldout_loss_nats": pytest.approx(12)}
+    assert perplexities([("final_loss_nats", 1e4)]) == {}

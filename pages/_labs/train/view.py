@@ -1,5 +1,6 @@
 """What a training looks like: the loss and the row as they form, then its story."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
@@ -23,6 +24,7 @@ from pages._ui.draw.run_panel import Panel, loss, loss_note, result_of, uniform_
 from pages._ui.session.state import renew
 
 # Two of them stand beside each other on a phone.
+MOST_NATS = 700.0  # e to the power of more is too large for a float
 HELDOUT_LOSS, FLOOR = "heldout_loss_nats", "floor_nats"
 _FILM = "train.film"
 STEP, LAYER, HEAD = "train.step", "train.layer", "train.head"
@@ -54,6 +56,10 @@ def measured(page: Frame, run: Run) -> None:
         for name, value in shown:
             help_ = page.t(f"result_help.{name}")
             st.metric(page.t(f"result.{name}"), _figure(name, value), help=help_, width="content")
+    worth = perplexities(shown)
+    if worth:
+        listed = [f"{page.t(f'result.{name}')} {value:,.2f}" for name, value in worth.items()]
+        st.caption(page.t.markdown("result.perplexity", values=listed))
     if isinstance(result, language.Result):
         if result.memorised:
             st.caption(page.t("result.memorised"))
@@ -62,6 +68,15 @@ def measured(page: Frame, run: Run) -> None:
             st.caption(page.t("result.seen", **counted))
         st.caption(page.t("result.sample"))
         st.code(result.sample, language=None, wrap_lines=True)
+
+
+def perplexities(shown: Sequence[tuple[str, Any]]) -> dict[str, float]:
+    """Return e to the nats of each loss among the figures: among how many tokens one would guess.
+
+    The floor is left out: it belongs to no model.
+    """
+    losses = {name: value for name, value in shown if name.endswith("loss_nats")}
+    return {name: math.exp(value) for name, value in losses.items() if value < MOST_NATS}
 
 
 def _live(page: Frame, run: Run) -> None:
