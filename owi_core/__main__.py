@@ -177,7 +177,8 @@ def _attend(parsed: argparse.Namespace) -> int:
 
 
 def _compare(parsed: argparse.Namespace) -> int:
-    from owi_core.readings import Comparison, read
+    from owi_core.comparison import Comparison
+    from owi_core.readings import read
 
     bundle = _bundle(parsed.model, parsed.a, parsed.b)
     limit = bundle.model.config.block_size

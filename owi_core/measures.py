@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from owi_core.checkpoints import Bundle
+from owi_core.comparison import row_gap
 from owi_core.errors import SettingError
 from owi_core.experiments.connections.maps import MAP_VOCABULARY, ids_of, words_of
 from owi_core.experiments.connections.settings import NAMES, Params
@@ -23,7 +24,7 @@ from owi_core.probes.leakage import leak_max
 from owi_core.probes.tie_proof import tie_cases
 from owi_core.probes.tie_size import counted
 from owi_core.probes.tie_touch import strongest_edit, touch
-from owi_core.readings import Reading, read, row_gap
+from owi_core.readings import Reading, read
 from owi_core.spare_rows import encoded
 
 Models = Callable[[str], Bundle]

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from owi_core.checkpoints import Bundle
+from owi_core.comparison import Comparison, row_gap, same_words
 from owi_core.corpora import FAMILIES, LANGUAGE_OF, pronoun_corpus
 from owi_core.errors import ModelFileError, OwiError, TextError
 from owi_core.gallery import (
@@ -22,7 +23,7 @@ from owi_core.gallery import (
     ready_pair,
 )
 from owi_core.probes.knockout import Edge, knock_out_nats
-from owi_core.readings import Comparison, Reading, read, row_gap, same_words
+from owi_core.readings import Reading, read
 from owi_core.tokenizer import CharTokenizer, WordTokenizer
 from tests.tiny import character_bundle, refused, sentences_of, word_bundle
 

@@ -8,12 +8,13 @@ import pytest
 import torch
 
 from owi_core.checkpoints import shipped, shipped_names
+from owi_core.comparison import row_gap
 from owi_core.corpora import character_text
 from owi_core.figures import is_same_everywhere
 from owi_core.gallery import READY_PAIRS, ready_pair
 from owi_core.probes.knockout import Edge, answer_log_probability
 from owi_core.probes.routes import Routes
-from owi_core.readings import IDLE_NATS, Reading, read, row_gap
+from owi_core.readings import IDLE_NATS, Reading, read
 from pages._ui.base.i18n import LANGUAGES, translator
 from pages._ui.draw import say
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from owi_core.comparison import row_gap, same_words
 from owi_core.figures import signed
 from owi_core.probes.knockout import Edge
 from owi_core.probes.rows import entropy_nats
-from owi_core.readings import IDLE_NATS, Cut, Reading, row_gap, same_words
+from owi_core.readings import IDLE_NATS, Cut, Reading
 from owi_core.record_file import SavedRecord
 from owi_core.segmentation import usual_form
 

@@ -18,7 +18,7 @@ from owi_core.jobs.tasks import ENDED
 from owi_core.jobs.visits import HeldRun
 from pages._ui.base import settings
 from pages._ui.base.settings import Settings
-from pages._ui.session import state, visit
+from pages._ui.session import connection, state
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def session_jobs() -> SessionJobs:
     Call it in every run of a script that shows a run or a model: a session whose connection was
     dropped loses both after a while, and this call cancels that.
     """
-    jobs = _session_jobs(state.session_id(), visit.connection())
-    st.session_state[visit.JOBS_USED] = True
+    jobs = _session_jobs(state.session_id(), connection.connection())
+    st.session_state[connection.JOBS_USED] = True
     jobs.manager.touch(jobs.session)
     return jobs
 
@@ -100,8 +100,8 @@ def limits_of(server: Settings) -> Limits:
 def _leave(jobs: SessionJobs) -> None:
     """Note that a connection has ended, unless a reloaded page has taken its session over."""
     runs = [HeldRun(run.id, run.under_way) for run in jobs.runs]
-    visit.visits().note_runs(jobs.connection, tuple(runs))
-    if visit.leaves_session(jobs.session, jobs.connection):
+    connection.visits().note_runs(jobs.connection, tuple(runs))
+    if connection.leaves_session(jobs.session, jobs.connection):
         jobs.manager.leave(jobs.session)
 
 

@@ -13,20 +13,20 @@ from typing import Any
 
 import streamlit as st
 
-from owi_core.jobs.visits import Arrival, Visit, Visits
+from owi_core.jobs.visits import Arrival, Visit
 from pages._ui.base import links
 from pages._ui.session import state
+from pages._ui.session.connection import JOBS_USED, connection, visits
 from pages._ui.session.state import Opened
 
 CURRENT_MODEL, CURRENT_RECIPE = "current_model", "current_recipe"
-JOBS_USED = "owi.jobs_used"
 PREFIX = "owi.carried."  # a value of a lab that a reload must not lose has such a key
 COOKIE = "_streamlit_xsrf"
 _CARRIED = (
     state.LANGUAGE, state.SESSION_ID, state.KEPT, state.LINKS, state.ADDRESSES,
     CURRENT_MODEL, CURRENT_RECIPE, JOBS_USED,
 )  # fmt: skip
-_CONNECTION, _VISIT, _LOSS = "owi.connection", "owi.visit", "owi.loss"
+_VISIT, _LOSS = "owi.visit", "owi.loss"
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,6 @@ class Loss:
     @property
     def any(self) -> bool:
         return self.visit or self.stopped > 0 or self.gone > 0 or self.model
-
-
-@st.cache_resource(show_spinner=False)
-def visits() -> Visits:
-    """Return the one register of this server."""
-    return Visits()
 
 
 def begin() -> None:
@@ -85,11 +79,6 @@ def token() -> str:
     return visit.token if visit else ""
 
 
-def connection() -> str:
-    """Return an id of this connection, which no reload carries over."""
-    return state.fresh_id(_CONNECTION)
-
-
 def loss(page: str) -> Loss | None:
     """Return what was lost by the reload of this page, until another page is opened."""
     at, found = st.session_state.get(_LOSS, ("", None))
@@ -116,11 +105,6 @@ def browser() -> str:
     except (ValueError, ZeroDivisionError):
         value = cookie.encode()
     return hashlib.sha256(value).hexdigest()
-
-
-def leaves_session(session: str, owner: str) -> bool:
-    """Return whether a connection that ended was the last one of a session of jobs."""
-    return not visits().holds(state.SESSION_ID, session, but=owner)
 
 
 # Streamlit releases this when the connection ends; a run of the script makes it again.
