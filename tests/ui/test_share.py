@@ -309,7 +309,10 @@ def test_every_labs_run_comes_back_to_the_same_verdict(
 
 def with_model(prompt: str = "") -> AppTest:
     """Return the rows page, read by a model that this session has trained."""
-    app = train_app(**{"run.seed": "9"})
+    app = calm(opened("train", run="pronoun", **(SMALL | {"run.seed": "9"})))
+    # An earlier test may have trained it: then there is nothing to agree to.
+    if any(button.key == "owi.link_train" for button in app.button):
+        agreed(app)
     if prompt:
         app = opened("train")
         app.number_input(key="train.swap.steps").set_value(3)
