@@ -7,10 +7,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
+from pages._ui.base.i18n import catalog
 from tests.browser.browsing import Server, at_rest, set_number, settled
 
 Open = Callable[..., Page]
 TYPED = "小明把苹果放在桌子上，小红吃了它"
+SAID = catalog("zh", "common")
 UNDER_WAY = re.compile(r"^第 \d+ / \d+ 步 · 还要")
 
 
@@ -97,8 +99,8 @@ def test_a_reload_joins_its_run_again_and_keeps_the_code_of_the_class(
     set_number(page, "步数", 20000)
     page.get_by_text("▶ 开始训练").click()
     expect(page.get_by_text(UNDER_WAY)).to_be_visible()
-    page.get_by_role("button", name="让全班看").click()
-    page.get_by_role("button", name="生成代码和链接").click()
+    page.get_by_role("button", name=SAID["class.button"]).click()
+    page.get_by_role("button", name=SAID["class.make"]).click()
     code = page.get_by_label("链接").input_value()[-6:]
     assert len(page.url) < 250  # the address of a training can be scanned
     reload(page)
