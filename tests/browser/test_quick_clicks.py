@@ -92,7 +92,7 @@ def switch_language(page: Page) -> None:
     page.wait_for_function("lang => document.documentElement.lang.startsWith(lang)", arg=other)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["", *PAGES])
 def test_fifty_random_pairs_of_quick_clicks_leave_the_page_alive(
     slow_url: str, page_at: Open, name: str
@@ -143,7 +143,7 @@ def click_unless_dead(target: Locator, lost: list[str]) -> None:
     target.click()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_heads_clicked_at_once_leave_rows_alive_though_the_server_pauses(
     server: Server, page_at: Open
 ) -> None:

@@ -27,7 +27,7 @@ SENTENCES = [text for pair in READY_PAIRS for text in (pair.a, pair.b)]
 @pytest.mark.parametrize(
     ("name", "states"),
     [(name, 1) for name in NAMES]
-    + [pytest.param(name, 200, marks=pytest.mark.slow) for name in NAMES],
+    + [pytest.param(name, 200, marks=pytest.mark.exhaustive) for name in NAMES],
 )
 def test_a_link_made_from_any_state_gives_the_numbers_that_were_on_the_screen(
     name: str, states: int
