@@ -79,8 +79,7 @@ def proof_code(inputs: Inputs) -> str:
         "changes = knock_out_row(model, ids, a.query, a.query, a.answer_id)  # (L, T), nats",
         f"edge = a.strongest({inputs.layer})",
         "if edge is not None:",
-        "    print(edge, knock_out_nats(model, ids, a.query, a.answer_id, edge))",
-        "    print(a.cut(edge))  # everywhere_nats: the same look forbidden in every layer",
+        "    print(knock_out_nats(model, ids, a.query, a.answer_id, edge), a.cut(edge))",
         "print(a.routes)  # the answer without the direct look, and by it alone",
     )
 
