@@ -101,6 +101,15 @@ def test_whatever_is_chosen_on_a_page_comes_back_from_its_link(name: str) -> Non
     assert line_of(again) == ""
 
 
+def test_a_value_is_not_called_unused_while_the_run_that_needs_it_is_under_way() -> None:
+    """The choice below the maps is drawn when the page's own short run has ended."""
+    app = opened("connections", **{"two.fresh": "cnn"})
+    assert line_of(calm(app)) == ""
+    app = rest(app)
+    assert app.session_state["connections.two.fresh"] == "cnn"
+    assert line_of(app) == ""
+
+
 def test_a_link_carries_the_language_and_needs_no_window() -> None:
     link = shared_link(opened("home", lang="en"))
     assert link.startswith("/?v=1&lang=en&")

@@ -24,7 +24,7 @@ from pages._ui.draw import watch_offer
 from pages._ui.draw.components import Colour, LossSoFar, WordRow, live_run
 from pages._ui.draw.run_settings import say_settings
 from pages._ui.draw.watch_offer import Draw
-from pages._ui.session import link_replay
+from pages._ui.session import link_replay, state
 from pages._ui.session.jobs import session_jobs
 
 POLL_SECONDS = 0.3
@@ -161,6 +161,7 @@ class Panel:
         draw: draws under the progress while there are steps; by default the loss.
         """
         poll = POLL_SECONDS if self.state in UNDER_WAY else None
+        state.current_view().awaits_run |= poll is not None
         st.fragment(run_every=poll)(self._live)(draw)
 
     def show_now(self, draw: Draw | None = None) -> None:

@@ -157,7 +157,8 @@ def _about(name: str, run: Run) -> str:
 def _ignored(opened: Opened) -> list[str]:
     """Return the names of what was not used, a number with the range that it must be in."""
     names = dict.fromkeys((name for name in opened.link.runs if name not in opened.claimed), "")
-    if not opened.under_way:  # while a run is under way, its result may still use them
+    # While a run is under way, of the link or of the page itself, its result may still use them.
+    if not (opened.under_way or state.current_view().awaits_run):
         names |= dict.fromkeys(opened.waiting, "")
     found = opened.refused | {k: v for k, v in names.items() if k not in opened.refused}
     return [f"{name} ({bounds})" if bounds else name for name, bounds in found.items()]

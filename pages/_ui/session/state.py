@@ -66,6 +66,7 @@ class View:
 
     labels: what a key's field is called on the page.
     usual: every default that a key was asked for with, as a link writes it.
+    awaits_run: a run whose result brings further fields has not ended.
     """
 
     page: str = ""
@@ -76,6 +77,7 @@ class View:
     labels: dict[str, str] = field(default_factory=dict)
     runs: dict[int, Run] = field(default_factory=dict)
     own_model: bool = False
+    awaits_run: bool = False
     line: Any = None  # where the page reports what became of its link
     drawn: set[str] = field(default_factory=set)  # keys of a run that came to its end
     ended: float = 0.0
