@@ -195,8 +195,9 @@ def test_a_link_shows_the_same_tokens_choices_and_numbers_elsewhere(
         expect(other.get_by_text("链接里的训练已按同样的配方在这里重做")).to_be_visible(
             timeout=150_000
         )
-    # Connections measures its maps by a run of its own, made by the first worker of that server.
-    expect(settled(other).get_by_test_id("stProgress")).to_have_count(0, timeout=60_000)
+    settled(other)
+    if name == "connections":  # Its maps are a run of its own, made by that server's first worker.
+        expect(other.get_by_test_id("stProgress")).to_have_count(0, timeout=60_000)
     for ours, theirs in zip(view, seen(other), strict=True):
         assert "\n".join(map(str, theirs)) == "\n".join(map(str, ours))
     take_shot(other, f"share-{name}")
