@@ -126,6 +126,7 @@ def _train(server: Server, seed: int, together: Barrier) -> list[int]:
     with Session(server.url) as reader:
         together.wait()
         reader.open("train", v="1", **link, end="1")
+        reader.press("owi.link_train")
         together.wait()
         until, places = time.monotonic() + SECONDS, list[int]()
         while time.monotonic() < until and reader.is_polling:

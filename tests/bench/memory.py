@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pages._ui.base.entries import page_entries
-from tests.bench.clicks import LONG_RUN, chromium
+from tests.bench.clicks import chromium, start_long_run
 from tests.browser.browsing import ROOT, serving, settled
 
 NAME = "memory"
@@ -35,8 +35,7 @@ def run() -> dict[str, Any]:
             page.goto(f"{server.url}/{entry.name}")
             settled(page)
         opened = family(server.process.pid)
-        page.goto(server.url + LONG_RUN)
-        settled(page).wait_for_selector("[data-testid=stProgress]")
+        start_long_run(page, server)
         page.wait_for_timeout(5_000)
         with_run = family(server.process.pid)
     whole = counted_once(with_run)
