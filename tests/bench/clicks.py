@@ -72,7 +72,7 @@ def run() -> dict[str, Any]:
 def start_long_run(page: Page, server: Server) -> None:
     """Open a link with a long training, start it, and wait until it is under way."""
     page.goto(server.url + LONG_RUN)
-    settled(page).get_by_role("button", name="训练链接里写的").click()
+    settled(page).locator(".st-key-owi-link_train button").click()
     page.wait_for_selector("[data-testid=stProgress]")
 
 
