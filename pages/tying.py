@@ -7,7 +7,7 @@ from owi_core.jobs.runs import Run
 from pages._labs.tying import form, results, touch, view
 from pages._labs.tying.code import run_code
 from pages._labs.tying.models import SHIPPED
-from pages._labs.tying.touch import OWN, edits_key
+from pages._labs.tying.touch import JUST_TRAINED, MINE, edits_key
 from pages._ui.base.guard import guarded
 from pages._ui.base.page import Frame
 from pages._ui.draw import run_panel
@@ -15,7 +15,9 @@ from pages._ui.draw.code import show_code
 from pages._ui.draw.forms import segments
 from pages._ui.draw.run_panel import latest_run
 from pages._ui.frame.frame import footer, frame
-from pages._ui.session.state import renew
+from pages._ui.session.models import current_model
+from pages._ui.session.reading import follow_own_model, own_model_pages
+from pages._ui.session.state import current_view, renew
 
 
 def main() -> None:
@@ -44,18 +46,26 @@ def main() -> None:
 
 
 def choose_source(page: Frame, run: Run | None) -> str:
-    """Return the model that is proved and touched: the app's, or the one just trained."""
-    if run_panel.result_of(run, Result) is None or run is None or not run.has_model:
+    """Return the model that is proved: the app's, the one just trained, or one's own."""
+    sources = {SHIPPED: SHIPPED}
+    if run is not None and run.has_model and run_panel.result_of(run, Result) is not None:
+        sources[JUST_TRAINED] = str(run.folder)
+        renew("tying.source_of", run.id, "tying.source", edits_key(sources[JUST_TRAINED]))
+    if "tying" in own_model_pages():
+        sources[MINE] = str(current_model())
+        renew("tying.mine_of", sources[MINE], edits_key(sources[MINE]))
+    follow_own_model("tying", "tying.source", SHIPPED, MINE)
+    if len(sources) == 1:
         return SHIPPED
-    sources = {SHIPPED: SHIPPED, OWN: str(run.folder)}
-    renew("tying.source_of", run.id, "tying.source", edits_key(sources[OWN]))
     chosen = segments(
         page.t("source.label"),
         tuple(sources),
         key="tying.source",
         usual=SHIPPED,
-        name=lambda name: view.source_name(page, sources[name], SHIPPED),
+        name=lambda name: view.source_name(page, name, sources[name]),
     )
+    if chosen == MINE:
+        current_view().own_model = True
     return sources[chosen]
 
 

@@ -37,12 +37,15 @@ class TieCase:
 
 
 def tie_cases(bundle: Bundle) -> tuple[TieCase, ...]:
-    """Try every case on a tied model, which is not changed."""
-    return tuple(_tried(bundle, code) for code in _CASES)
+    """Try every case on a model, which is not changed; a model of two matrices should keep both."""
+    tied = bundle.model.config.tie_weights
+    return tuple(_tried(bundle, code, tied=tied) for code in _CASES)
 
 
-def _tried(bundle: Bundle, code: str) -> TieCase:
+def _tried(bundle: Bundle, code: str, *, tied: bool) -> TieCase:
     act, storage, refusal = _CASES[code]
+    if not tied:  # nothing is shared, so no action can part it and no format needs to refuse it
+        storage, refusal = PARTED, ""
     model, refused = bundle.model, ""
     try:
         model = act(bundle)

@@ -230,11 +230,11 @@ def test_two_sessions_never_see_each_others_text_or_model(server: Server, page_a
     mine, yours = at_train(server, page_at), at_train(server, page_at)
     own_text(mine, "甲乙丙丁戊己庚辛壬癸" * 5)
     mine.get_by_text("在其他页面使用这个模型").click()
-    expect(mine.get_by_text("其他页面正在使用你选的模型")).to_be_visible()
+    expect(mine.get_by_text("正在使用你自己的模型")).to_be_visible()
     own_text(yours, "子丑寅卯辰巳午未申酉" * 5)
     for page, other in ((mine, "丑"), (yours, "乙")):
         assert other not in page.locator("body").inner_text()
-    assert yours.get_by_text("其他页面正在使用你选的模型").count() == 0
+    assert yours.get_by_text("正在使用你自己的模型").count() == 0
 
 
 def test_typed_markup_appears_as_typed(server: Server, page_at: Open) -> None:
@@ -283,7 +283,7 @@ def test_model_is_downloaded_and_uploaded_again_and_rubbish_is_refused(
     upload.set_input_files(rubbish)
     expect(page.get_by_test_id("stAlertContentError")).to_be_visible()
     upload.set_input_files(file)
-    expect(page.get_by_text("其他页面正在使用你选的模型")).to_be_visible()
+    expect(page.get_by_text("正在使用你自己的模型")).to_be_visible()
 
 
 def test_pictures_of_a_run_and_of_its_story(server: Server, page_at: Open) -> None:

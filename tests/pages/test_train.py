@@ -208,7 +208,7 @@ def test_own_text_is_trained_shown_and_taken_along() -> None:
     app.button(key="train.use").click().run()
     used = Path(app.session_state["current_model"])
     assert load(used).note["private"]
-    app.button(key="train.forget").click().run()
+    app.button(key="owi.forget_model").click().run()
     assert "current_model" not in app.session_state
 
 

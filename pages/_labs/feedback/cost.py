@@ -41,7 +41,9 @@ def mask(page: Frame) -> None:
 def memory(page: Frame) -> None:
     """Count what the cache holds of the text so far beside what an RNN's state would hold."""
     st.subheader(page.t("memory.title"), anchor=False)
-    config = models.writer(SHIPPED).bundle.model.config
+    name = models.names()[0]
+    config = models.writer(name).bundle.model.config
+    st.caption(page.t("memory.of", name=page.t(f"model.{name}")))
     each, rnn = 2 * config.n_layer * config.d_model, config.n_layer * config.d_model
     with st.container(horizontal=True):
         for name, floats in (

@@ -17,6 +17,7 @@ from pages._labs.feedback.tree import Drawing
 from pages._ui.base.page import Frame
 from pages._ui.draw.forms import declared, select, setting_field, slider
 from pages._ui.draw.typed import sentence_field
+from pages._ui.session.reading import follow_own_model
 from pages._ui.session.state import kept_value
 
 FORCE, TEMPERATURE, TOP_K, TOP_P = (
@@ -74,6 +75,7 @@ def choose(
 def _current_writer() -> Writer:
     """Return the model chosen below, before its widget is drawn: all else depends on it."""
     names = models.names()
+    follow_own_model("feedback", MODEL, names[0])
     return models.writer(kept_value(MODEL, names[0], among=names))
 
 

@@ -13,7 +13,13 @@ from pages._ui.draw import model_choice
 from pages._ui.draw.events import clicked
 from pages._ui.draw.forms import segments, several
 from pages._ui.draw.typed import cuts_words, sentence_field
-from pages._ui.session.reading import bundle_of, chosen_word, model_by_text, reading_of
+from pages._ui.session.reading import (
+    bundle_of,
+    chosen_word,
+    follow_own_model,
+    model_by_text,
+    reading_of,
+)
 from pages._ui.session.state import kept_value, renew, set_kept
 
 TEXT, MODEL, LAYER = "projection.text", "projection.model", "projection.layer"
@@ -23,6 +29,7 @@ _QUERY, _SETTLED = "projection.query", "projection.settled"
 
 def choose_model(page: Frame) -> str:
     """Draw the choice of a model; return its name."""
+    follow_own_model("projection", MODEL, model_choice.AUTO)
     return model_choice.choose_model(page, MODEL, model_by_text([_text()]))
 
 

@@ -16,7 +16,13 @@ from pages._ui.draw.model_choice import AUTO
 from pages._ui.draw.place import MEAN, SIDES, Name, choose_place
 from pages._ui.draw.typed import cuts_words, sentence_field
 from pages._ui.session.models import current_model
-from pages._ui.session.reading import OWN, bundle_of, chosen_word, model_by_text
+from pages._ui.session.reading import (
+    OWN,
+    bundle_of,
+    chosen_word,
+    follow_own_model,
+    model_by_text,
+)
 from pages._ui.session.state import forget, held, is_new, keep, kept_value, linked, renew, set_kept
 
 TYPED = "typed"
@@ -24,7 +30,7 @@ PAIRS = (*(pair.name for pair in READY_PAIRS), TYPED)
 
 PAIR, MODEL, LAYER, HEAD = "rows.pair", "rows.model", "rows.layer", "rows.head"
 MATRIX, MAP_SIDE = "rows.matrix", "rows.map_side"
-_SEEN_MODEL, _SETTLED = "rows.seen_model", "rows.settled"
+_SETTLED = "rows.settled"
 
 
 @dataclass(frozen=True)
@@ -50,11 +56,7 @@ def prepare() -> None:
     """Fill what is empty at first sight, and take what was clicked since the last run."""
     if is_new(PAIR):
         _begin()
-    folder = str(current_model() or "")
-    if st.session_state.get(_SEEN_MODEL, "") != folder:  # newly trained: show it
-        st.session_state[_SEEN_MODEL] = folder
-        if not linked(MODEL):
-            set_kept(MODEL, OWN if folder else AUTO)
+    follow_own_model("rows", MODEL, AUTO)
     side = kept_value(MAP_SIDE, SIDES[0], among=SIDES)
     for name, key in [*((name, words_key(name)) for name in SIDES), (side, MATRIX)]:
         index = clicked(key)

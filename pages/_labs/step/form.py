@@ -28,7 +28,13 @@ from pages._ui.base.page import Frame
 from pages._ui.draw.events import version
 from pages._ui.draw.forms import declared, named_segments, scale, segments, select, setting_field
 from pages._ui.draw.typed import sentence_field
-from pages._ui.session.reading import bundle_of
+from pages._ui.session.reading import (
+    OWN,
+    bundle_of,
+    follow_own_model,
+    model_stamp,
+    own_model_pages,
+)
 from pages._ui.session.state import keep
 
 SOURCES = ("numbers", "sentence")
@@ -132,12 +138,14 @@ def _sentence(page: Frame) -> Board:
     left, right = st.columns([3, 2])
     with left:
         text = sentence_field(page, page.t("text"), TEXT, READY_PAIRS[0].a, by_words=True)
-    models = [name for name in WORD_MODELS if name in shipped_names()]
+    own = (OWN,) if "step" in own_model_pages() else ()
+    models = [*(name for name in WORD_MODELS if name in shipped_names()), *own]
+    follow_own_model("step", MODEL, models[0])
     with right:
         model = select(page.t("model.label"), models, key=MODEL, name=page.t.each("model.{}"))
     bundle = bundle_of(model)
     layer = _pick(page, LAYER, tuple(range(1, bundle.model.config.n_layer + 1)), 1)
-    origin = ("sentence", model, text, layer)
+    origin = ("sentence", model_stamp(model), text, layer)
     return _board(origin, lambda: from_model(bundle, text, layer - 1))
 
 

@@ -7,7 +7,7 @@ from owi_core.jobs.runs import Run
 from pages._labs.train.form import corpus_of
 from pages._ui.base.page import Frame
 from pages._ui.session.jobs import SessionJobs
-from pages._ui.session.models import current_model, forget_model, use_model, use_uploaded
+from pages._ui.session.models import use_model, use_uploaded
 
 _TAKEN = "train.taken"
 MEGABYTE = 1_000_000
@@ -23,11 +23,6 @@ def take_along(page: Frame, jobs: SessionJobs, run: Run | None) -> None:
         _download(page, run)
     with right:
         _upload(page, jobs)
-    if current_model() is not None:
-        st.caption(page.t("take.in_use"))
-        if st.button(page.t("take.forget"), type="tertiary", key="train.forget"):
-            forget_model()
-            st.rerun()
 
 
 def _use(page: Frame, jobs: SessionJobs, run: Run | None) -> None:
@@ -35,6 +30,7 @@ def _use(page: Frame, jobs: SessionJobs, run: Run | None) -> None:
     if st.button(page.t("take.use"), disabled=not ready, key="train.use", width="stretch") and run:
         use_model(run.folder, jobs.folder)
         st.toast(page.t("take.used"))
+        st.rerun()  # the line under the title names the model
 
 
 def _download(page: Frame, run: Run | None) -> None:
@@ -64,9 +60,13 @@ def _upload(page: Frame, jobs: SessionJobs) -> None:
         key="train.upload",
         help=page.t("take.upload_help"),
     )
-    if file is None or st.session_state.get(_TAKEN) == file.file_id:
+    if file is None:
+        return
+    taken, values = st.session_state.get(_TAKEN, ("", {}))
+    if taken == file.file_id:
+        st.success(page.t.markdown("take.uploaded", **values))
         return
     bundle = use_uploaded(file.getvalue(), jobs.folder)
-    st.session_state[_TAKEN] = file.file_id
-    known = bundle.tokenizer.vocab_size
-    st.success(page.t.markdown("take.uploaded", experiment=bundle.note.get("experiment"), n=known))
+    values = {"experiment": bundle.note.get("experiment"), "n": bundle.tokenizer.vocab_size}
+    st.session_state[_TAKEN] = file.file_id, values
+    st.rerun()  # the line under the title names the model

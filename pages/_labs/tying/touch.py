@@ -8,7 +8,8 @@ from typing import Any
 import streamlit as st
 
 from owi_core.figures import Group, grouped_bars, signed
-from owi_core.gallery import READY_PAIRS
+from owi_core.gallery import READY_PAIRS, ReadyPair
+from owi_core.probes.storage import tied_storage
 from owi_core.probes.tie_touch import LIMIT, Cell, Edit, Side, Touched
 from pages._labs.tying.code import touch_code
 from pages._labs.tying.models import SHIPPED, bundle_from, first_edit, touched, words_of
@@ -19,9 +20,10 @@ from pages._ui.draw.code import show_code
 from pages._ui.draw.decimals import decimal, read_typed
 from pages._ui.draw.forms import NARROW, select, whole
 from pages._ui.draw.typed import sentence_field
+from pages._ui.session.models import current_model
 from pages._ui.session.state import keep, kept_value, set_kept
 
-OWN = "own"
+JUST_TRAINED, MINE = "own", "mine"  # beside the shipped model: names of choices and of edits
 MOST_EDITS = 100
 WORD, DIMENSION, VALUE = "tying.word", "tying.dimension", "tying.value"
 SENTENCE = "tying.sentence"
@@ -29,17 +31,32 @@ NOTHING = 1e-6  # a logit that moves less has not moved
 ROUNDING = 1e-4  # relative: a logit is a sum of d_model products in float32
 
 
-def first_sentence() -> str:
-    return READY_PAIRS[0].a
+def first_pair(source: str) -> ReadyPair:
+    """Return the ready pair whose words a model was trained on; the first where there is none."""
+    family = (bundle_from(source).note.get("params") or {}).get("family")
+    fitting = (pair for pair in READY_PAIRS if pair.model.partition("_")[0] == family)
+    return next(fitting, READY_PAIRS[0])
+
+
+def first_sentence(source: str) -> str:
+    return first_pair(source).a
 
 
 def first_word(source: str) -> int:
     """Return the id of a word that the first sentence lacks: it is named only, not read."""
-    return words_of(source).encode_words([READY_PAIRS[0].answer_b or ""]).ids[0]
+    word_id = words_of(source).encode_words([first_pair(source).answer_b or ""]).ids[0]
+    known = _words(source)
+    return word_id if word_id in known else known.start
 
 
 def show_cell_edit(page: Frame, source: str) -> None:
-    """Draw the picker, what the edits have done to both models, and the way back."""
+    """Draw the picker, what the edits have done to both models, and the way back.
+
+    A model of two matrices has no tied side to be compared with: that is said instead.
+    """
+    if not tied_storage(bundle_from(source).model).shared:
+        st.info(page.t("touch.two"))
+        return
     text, cell = _pick(page, source)
     keep(edits_key(source), [], high=MOST_EDITS)
     _buttons(page, source, cell)
@@ -62,7 +79,9 @@ def edits_of(source: str) -> tuple[Edit, ...]:
 
 def edits_key(source: str) -> str:
     """Return the key of a model's edits: a link knows no folder."""
-    return f"tying.edits.{source if source == SHIPPED else OWN}"
+    if source == SHIPPED:
+        return f"tying.edits.{SHIPPED}"
+    return f"tying.edits.{MINE if source == str(current_model()) else JUST_TRAINED}"
 
 
 def chosen_word(source: str) -> int:
@@ -105,7 +124,7 @@ def _pick(page: Frame, source: str) -> tuple[str, Cell]:
             width=170,
         )
         d_model = bundle_from(source).model.config.d_model
-        first = first_edit(source, first_sentence(), first_word(source))
+        first = first_edit(source, first_sentence(source), first_word(source))
         dimension = whole(
             page.t("touch.dimension", last=d_model - 1),
             0,
@@ -124,7 +143,7 @@ def _pick(page: Frame, source: str) -> tuple[str, Cell]:
             width=NARROW,
         )
     words = page.t("touch.sentence")
-    text = sentence_field(page, words, SENTENCE, first_sentence(), by_words=True)
+    text = sentence_field(page, words, SENTENCE, first_sentence(source), by_words=True)
     return text, Cell(word_id, dimension)
 
 

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 import streamlit as st
+import torch
 
 from owi_core.probes.storage import TiedStorage
 from owi_core.probes.tie_proof import TieCase
 from owi_core.probes.tie_size import READY, matrix_size
 from owi_core.probes.tie_touch import Neighbours
 from pages._labs.tying.models import bundle_from, counts_of, near, near_answer, proof_of, words_of
-from pages._labs.tying.touch import SENTENCE, chosen_word, first_sentence
+from pages._labs.tying.touch import JUST_TRAINED, MINE, SENTENCE, chosen_word, first_sentence
 from pages._ui.base.page import Frame
 from pages._ui.draw.forms import whole
 from pages._ui.session.state import kept_value
@@ -23,19 +24,31 @@ EXACT = 1e-4  # logits of ten, in float32
 def proof(page: Frame, source: str) -> None:
     """Draw what was tried on the live model, and what embedding and head share after it."""
     cases = proof_of(source)
-    live = cases[0].storage
-    key = "proof.one" if live.shared and live.same_object else "proof.two"
-    st.markdown(page.t(key))
+    st.markdown(page.t(f"proof.{_verdict(source, cases[0].storage)}"))
     held = sum(case.expected for case in cases)
     st.caption(page.t("proof.counted", held=held, cases=len(cases)))
     heads = [page.t(f"proof.{n}") for n in ("case", "object", "pointer", "storage", "outcome")]
-    _table(heads, ["---", *[":-:"] * 3, "---"], [_told(page, case) for case in cases])
+    _table(
+        heads,
+        ["---", *[":-:"] * 3, "---"],
+        [_told(page, case, tied=cases[0].storage.shared) for case in cases],
+    )
 
 
-def outcome(case: TieCase) -> str:
-    """Return what became of the tie: the name of what was measured."""
+def _verdict(source: str, live: TiedStorage) -> str:
+    """Return what a live model has: one matrix, two, or two that hold the same numbers."""
+    if live.shared and live.same_object:
+        return "one"
+    model = bundle_from(source).model
+    return "equal" if torch.equal(model.embedding.weight, model.lm_head.weight) else "two"
+
+
+def outcome(case: TieCase, *, tied: bool = True) -> str:
+    """Return what became of the tie: the name of what was measured.  tied: it was there before."""
     if case.refused:
         return "refused"
+    if not tied and not case.storage.shared:
+        return "apart"
     if case.storage == TiedStorage(True, True, True):
         return "kept"
     return "memory_only" if case.storage.shared else "parted"
@@ -69,7 +82,7 @@ def sizes(page: Frame, source: str) -> None:
 
 def nearest(page: Frame, source: str) -> None:
     """Draw the rows nearest the final state, whose products are the logits, and nearest a word."""
-    text = str(kept_value(SENTENCE, first_sentence()))
+    text = str(kept_value(SENTENCE, first_sentence(source)))
     found = near_answer(source, text)
     tokenizer = words_of(source)
     chosen = chosen_word(source)
@@ -86,11 +99,11 @@ def nearest(page: Frame, source: str) -> None:
         st.caption(page.t("near.word_about"))
 
 
-def _told(page: Frame, case: TieCase) -> tuple[str, ...]:
+def _told(page: Frame, case: TieCase, *, tied: bool) -> tuple[str, ...]:
     storage = case.storage
     shared = (storage.same_object, storage.same_pointer, storage.same_storage)
     marks = ("=" if same else "**≠**" for same in shared)
-    said = page.t.markdown(f"outcome.{outcome(case)}", error=case.refused)
+    said = page.t.markdown(f"outcome.{outcome(case, tied=tied)}", error=case.refused)
     return page.t(f"case.{case.code}"), *marks, f"{'✓' if case.expected else '✗'} {said}"
 
 
@@ -117,7 +130,8 @@ def _neighbours(page: Frame, source: str, found: Neighbours) -> None:
     st.dataframe(table, hide_index=True)
 
 
-def source_name(page: Frame, source: str, shipped: str) -> str:
-    """Return how a source is called: the one that comes with the app, or the one just trained."""
+def source_name(page: Frame, name: str, source: str) -> str:
+    """Return how a source is called: the app's, the one just trained, or the one in use."""
     d_model = bundle_from(source).model.config.d_model
-    return page.t("source.shipped" if source == shipped else "source.own", d_model=d_model)
+    code = name if name in (JUST_TRAINED, MINE) else "shipped"
+    return page.t(f"source.{code}", d_model=d_model)

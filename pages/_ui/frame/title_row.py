@@ -10,7 +10,7 @@ from pages._ui.base.links import TRAINED
 from pages._ui.base.mounting import mount
 from pages._ui.base.page import Frame
 from pages._ui.draw.run_panel import Panel, only_progress
-from pages._ui.frame import share
+from pages._ui.frame import own_model, share
 from pages._ui.lessons import bar
 from pages._ui.lessons.bar import Course
 from pages._ui.session import link_replay, state, visit
@@ -26,6 +26,8 @@ def draw(
         _theme_switch(page)
         share.button(page, before, ready=not waits)
     _tell_loss(page)
+    if visit.CURRENT_MODEL in st.session_state:  # else what it needs is not loaded
+        own_model.draw(page)
     if course is not None:
         bar.draw(page, course)
     if opened is not None:

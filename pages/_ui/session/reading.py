@@ -10,12 +10,16 @@ from owi_core.errors import OwiError
 from owi_core.gallery import DEFAULT_MODEL, model_for
 from owi_core.readings import Reading, read
 from owi_core.spare_rows import encoded
+from owi_core.tokenizer import WordTokenizer
 from pages._ui.base import page_contents
 from pages._ui.session.models import current_model
-from pages._ui.session.state import current_view, held, renew
+from pages._ui.session.state import current_view, held, linked, renew, set_kept
 
 USUAL_WORD = -1  # the word that looks unless another one was chosen
 OWN = "own"  # the model that this session has trained or brought along
+# The pages that read with it, by what its tokens are.
+PAGES_OF_WORDS = ("step", "rows", "tying", "projection")
+PAGES_OF_CHARACTERS = ("rows", "feedback", "projection")
 
 
 def model_names() -> tuple[str, ...]:
@@ -27,6 +31,34 @@ def bundle_of(model: str) -> Bundle:
     """Return a model by its name; ModelFileError when there is none."""
     folder = _own_folder(model)
     return shipped_bundle(model) if folder is None else _own(folder)
+
+
+def own_model() -> Bundle | None:
+    """Return the session's own model without noting that the page shows it; None without one."""
+    folder = current_model()
+    return _own(str(folder)) if folder else None
+
+
+def own_model_pages() -> tuple[str, ...]:
+    """Return the names of the pages that the session's own model is used on."""
+    own = own_model()
+    if own is None:
+        return ()
+    return PAGES_OF_WORDS if isinstance(own.tokenizer, WordTokenizer) else PAGES_OF_CHARACTERS
+
+
+def follow_own_model(page: str, key: str, usual: str, own: str = OWN) -> None:
+    """Choose the own model under `key`, by the name `own`, when it is new; `usual` when it is gone.
+
+    Before the widget of that key is drawn, on a page of `own_model_pages`; a link's choice stays.
+    """
+    folder = str(current_model() or "")
+    seen = f"{key}.seen_model"
+    if st.session_state.get(seen, "") == folder:
+        return
+    st.session_state[seen] = folder
+    if not linked(key):
+        set_kept(key, own if page in own_model_pages() else usual)
 
 
 def model_stamp(model: str) -> str:
