@@ -281,6 +281,12 @@ def clearest_layer(readings: Sequence[Looking]) -> int:
     return int(np.mean(weights, axis=0).argmax())
 
 
+def clearest_head(reading: Looking, layer: int) -> int:
+    """Return the head of a layer whose row of the query has the strongest edge."""
+    # Of equally strong heads the first, so that a link without a head opens the same one.
+    return int(reading.record.pattern[layer, :, reading.query].max(axis=-1).argmax())
+
+
 @torch.no_grad()
 def _record(
     bundle: Bundle, encoding: Encoding, temperature: float

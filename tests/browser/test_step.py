@@ -120,6 +120,7 @@ def test_the_mask_is_flipped_by_a_click_and_an_empty_row_is_refused(
         cell(page, "mask", 0, column).click()
         expect(cell(page, "mask", 0, column)).to_have_text("✗")
         expect(cell(page, "pattern", 0, column)).to_have_text("0.00")
+        expect(cell(page, "pattern", 0, column)).to_have_class(re.compile("shut"))
     expect(cell(page, "pattern", 0, 3)).to_have_text("1.00")
     cell(page, "mask", 0, 3).click()
     expect(page.get_by_test_id("stAlert")).to_contain_text("至少")

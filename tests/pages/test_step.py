@@ -1,6 +1,7 @@
 """The step page: numbers, sentences, mistakes and statements that follow what was measured."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,11 +10,14 @@ from streamlit.testing.v1 import AppTest
 from owi_core.experiments import relations
 from owi_core.experiments.faults.attention import trials
 from owi_core.probes.derivation import CHAIN, Cell, derive, table
-from owi_core.probes.step import random_inputs, run_step
+from owi_core.probes.step import changed, random_inputs, run_step
 from pages._labs.step import training
+from pages._labs.step.chain import _panel, unnamed
 from pages._labs.step.text import formula, weighted_sum
 from pages._labs.step.view import CODE
 from pages._ui.base.i18n import translator
+from pages._ui.base.page import Frame
+from pages._ui.session.reading import reading_of
 from tests.experiments.some import some
 from tests.pages_under_test import opened, reopened, shared_link, told
 
@@ -182,3 +186,50 @@ def test_the_picture_that_is_taken_away_names_every_vector(source: str, first: s
     for words in printed:
         plain = [word.replace("<br>", "") for word in words]
         assert all(label in word for label, word in zip(labels, plain, strict=True))
+
+
+def test_a_real_sentence_begins_at_the_layer_and_head_with_most_to_see() -> None:
+    app = opened("step")
+    app.segmented_control(key="step.source").set_value("sentence").run()
+    board = calm(app).session_state["step.board"]
+    layer, head = (app.segmented_control(key=f"step.{name}").value for name in ("layer", "head"))
+    row = run_step(board.inputs).pattern[head - 1, -1]
+    assert row.max() > 0.9
+    # No other layer or head shows an edge that is stronger by more than rounding.
+    record = reading_of("swap", board.origin[2], None).record
+    assert row.max() >= record.pattern[:, :, -1].max() - 1e-3
+    assert str(board.origin[-1]) == str(layer)
+    app.selectbox(key="step.model").set_value("verb").run()
+    board, head = app.session_state["step.board"], app.segmented_control(key="step.head").value
+    assert calm(app)
+    assert head - 1 == run_step(board.inputs).pattern[:, -1].max(axis=-1).argmax()
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_the_page_says_which_vectors_go_in(lang: str) -> None:
+    say = translator(lang, "step")
+    app = opened("step", lang=lang)
+    assert say("goes_in.numbers", n=4, d=8) in told(app)
+    app.segmented_control(key="step.tokens").set_value(6).run()
+    assert say("goes_in.numbers", n=6, d=8) in told(app)
+    app.segmented_control(key="step.source").set_value("sentence").run()
+    board, head = app.session_state["step.board"], app.segmented_control(key="step.head").value
+    n, d = board.inputs.x.shape
+    line = say("goes_in.sentence", n=n, d=d, layer=board.origin[-1], head=head)
+    assert line in told(app)
+    assert say("goes_in.numbers", n=6, d=8) not in told(app)
+
+
+def test_tables_are_named_by_the_words_and_what_the_mask_forbids_is_marked() -> None:
+    app = opened("step")
+    app.segmented_control(key="step.source").set_value("sentence").run()
+    board = calm(app).session_state["step.board"]
+    record, n = run_step(board.inputs), len(board.labels)
+    panel = partial(_panel, Frame("zh", T, "light"), record, head=0, marks=changed(record, record))
+    weights = panel("pattern", labels=board.labels)
+    assert weights["rows"] == [f"{i + 1} {word}" for i, word in enumerate(board.labels)]
+    assert weights["columns"] == weights["rows"]
+    assert panel("v", labels=board.labels)["columns"][0] == "1"
+    assert weights["shut"] == [[i, j] for i in range(n) for j in range(i + 1, n)]
+    assert panel("v", labels=board.labels)["shut"] == []
+    assert panel("pattern", labels=unnamed(n))["rows"] == [str(i + 1) for i in range(n)]

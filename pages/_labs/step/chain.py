@@ -31,6 +31,8 @@ STAGES = (
 # Tables whose columns, or rows, belong to a head: a wide one is shown where its head begins.
 _HEAD_COLUMNS = ("w_q", "w_k", "w_v", "q", "k", "v", "concat")
 _HEAD_ROWS = ("w_o",)
+_SQUARE = ("scores", "scaled", "mask", "masked", "pattern")
+_ROWS_ARE_VECTORS = ("x", "q", "k", "v", *_SQUARE, "z", "concat", "out", STREAM, "resid", "norm")
 _MOST = 1000.0
 
 
@@ -148,6 +150,7 @@ def _panel(
     seen = np.s_[top : top + rows, left : left + columns]
     marked = marks[name][head] if name in PER_HEAD and marks[name].ndim == 3 else marks[name]
     shown = whole[seen].astype(float).round(6)
+    named = _names(labels, rows)
     own = name == "resid" and record.inputs.stream is not None
     kinds = {"mask": "mask", "pattern": "weight"}
     return {
@@ -155,12 +158,37 @@ def _panel(
         "title": page.t("panel.resid_stream" if own else f"panel.{name}"),
         "shape": _shape(page, whole.shape, (rows, columns)),
         "values": [[None if np.isinf(v) else v for v in row] for row in shown.tolist()],
-        "rows": [str(top + i + 1) for i in range(rows)],
-        "columns": [str(left + j + 1) for j in range(columns)],
+        "rows": named if name in _ROWS_ARE_VECTORS else _places(top, rows),
+        "columns": named[:columns] if name in _SQUARE else _places(left, columns),
         "changed": np.argwhere(marked[seen]).tolist(),
+        # A weight of exactly 0 that the mask makes must not look like a small one.
+        "shut": _forbidden(record, name, rows, columns),
         "editable": name in GIVEN,
         "kind": kinds.get(name, "signed"),
     }
+
+
+def _names(labels: tuple[str, ...], count: int) -> list[str]:
+    """Return the words of a sentence with their places; of vectors without words, the places."""
+    places = _places(0, count)
+    if labels == unnamed(len(labels)):
+        return places
+    return [f"{place} {word}" for place, word in zip(places, labels, strict=False)]
+
+
+def unnamed(count: int) -> tuple[str, ...]:
+    """Return what vectors without words are called, each by its place."""
+    return tuple(f"x{i + 1}" for i in range(count))
+
+
+def _places(start: int, count: int) -> list[str]:
+    return [str(start + i + 1) for i in range(count)]
+
+
+def _forbidden(record: StepRecord, name: str, rows: int, columns: int) -> list[list[int]]:
+    if name != "pattern":
+        return []
+    return [list(at) for at in np.argwhere(~record.inputs.mask[:rows, :columns]).tolist()]
 
 
 def _shape(page: Frame, whole: tuple[int, ...], shown: tuple[int, int]) -> str:
@@ -173,8 +201,7 @@ def _shape(page: Frame, whole: tuple[int, ...], shown: tuple[int, int]) -> str:
 def _window(record: StepRecord, name: str, head: int) -> tuple[int, int, int, int]:
     """Return top, left, rows and columns of the part of a table that is shown."""
     height, width = table(record, name, head).shape
-    square = name in ("scores", "scaled", "mask", "masked", "pattern")
-    most = MOST_ROWS if square else MOST_COLUMNS
+    most = MOST_ROWS if name in _SQUARE else MOST_COLUMNS
     columns = min(width, most)
     rows = min(height, MOST_COLUMNS if name.startswith("w_") else MOST_ROWS)
     start = head * record.inputs.d_head

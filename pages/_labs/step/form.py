@@ -21,6 +21,7 @@ from owi_core.probes.step import (
     run_step,
     with_cells,
 )
+from owi_core.readings import clearest_head, clearest_layer
 from pages._labs.step import chain
 from pages._labs.step import edits as step_edits
 from pages._ui.base.i18n import error_text
@@ -34,8 +35,9 @@ from pages._ui.session.reading import (
     follow_own_model,
     model_stamp,
     own_model_pages,
+    reading_of,
 )
-from pages._ui.session.state import keep
+from pages._ui.session.state import follow, keep
 
 SOURCES = ("numbers", "sentence")
 SEED, SOURCE, TOKENS, WIDTH, HEADS = (
@@ -50,7 +52,10 @@ _BOARD = "step.board"
 
 @dataclass
 class Board:
-    """The numbers on the board: their origin, as given, as they are, and as they were before."""
+    """The numbers on the board: their origin, as given, as they are, and as they were before.
+
+    labels: the names of the vectors.  clearest: the head with most to see.
+    """
 
     origin: tuple[Any, ...]
     given: StepInputs
@@ -59,6 +64,12 @@ class Board:
     labels: tuple[str, ...]
     selected: Cell | None = None
     edits: int = 0
+    clearest: int = 0
+
+    @property
+    def words(self) -> bool:
+        """Whether the vectors are the words of a sentence."""
+        return bool(self.origin[0] == "sentence")
 
     def take(self, inputs: StepInputs) -> None:
         """Put other numbers on the board; what was there is kept for the marks."""
@@ -81,6 +92,7 @@ def choose(page: Frame) -> Shown:
     source = named_segments(page, "source", SOURCES, SOURCE)
     board = _sentence(page) if source == "sentence" else _numbers(page)
     head, temperature = _look(page, board)
+    st.caption(_about(page, board, head))
     board.inputs = replace(board.inputs, temperature=temperature)
     board.before = replace(board.before, temperature=temperature)
     _take_typed(page, board, head)
@@ -126,12 +138,7 @@ def _numbers(page: Frame) -> Board:
         heads = _pick(page, HEADS, (1, 2, 4), 1)
         mask = select(page.t("mask.label"), MASKS, key=MASK, name=page.t.each("mask.{}"), width=170)
     origin = ("numbers", seed, tokens, width, heads, mask)
-    return _board(origin, lambda: (random_inputs(*origin[1:]), _names(tokens)))
-
-
-def _names(count: int) -> tuple[str, ...]:
-    """Return what vectors without words are called, each by its place."""
-    return tuple(f"x{i + 1}" for i in range(count))
+    return _board(origin, lambda: (random_inputs(*origin[1:]), chain.unnamed(tokens)))
 
 
 def _sentence(page: Frame) -> Board:
@@ -144,9 +151,15 @@ def _sentence(page: Frame) -> Board:
     with right:
         model = select(page.t("model.label"), models, key=MODEL, name=page.t.each("model.{}"))
     bundle = bundle_of(model)
-    layer = _pick(page, LAYER, tuple(range(1, bundle.model.config.n_layer + 1)), 1)
+    # Where the pronoun looks hardest: in another layer or head there may be nothing to see.
+    reading = reading_of(model, text, None)
+    clearest = clearest_layer([reading]) + 1
+    follow(LAYER, clearest)
+    layer = _pick(page, LAYER, tuple(range(1, bundle.model.config.n_layer + 1)), clearest)
     origin = ("sentence", model_stamp(model), text, layer)
-    return _board(origin, lambda: from_model(bundle, text, layer - 1))
+    board = _board(origin, lambda: from_model(bundle, text, layer - 1))
+    board.clearest = clearest_head(reading, layer - 1)
+    return board
 
 
 def _board(origin: tuple[Any, ...], make: Any) -> Board:
@@ -163,13 +176,22 @@ def _board(origin: tuple[Any, ...], make: Any) -> Board:
 
 def _look(page: Frame, board: Board) -> tuple[int, float]:
     """Draw head and temperature."""
-    n_head = board.inputs.n_head
+    n_head, clearest = board.inputs.n_head, board.clearest + 1
+    follow(HEAD, clearest)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        head = _pick(page, HEAD, tuple(range(1, n_head + 1)), 1) if n_head > 1 else 1
+        head = _pick(page, HEAD, tuple(range(1, n_head + 1)), clearest) if n_head > 1 else 1
         temperature = scale(
             page.t("temperature"), TEMPERATURES, key=TEMPERATURE, usual=1.0, width=320
         )
     return head - 1, temperature
+
+
+def _about(page: Frame, board: Board, head: int) -> str:
+    """Say which vectors go in: of the chosen source, and how many they are."""
+    T, d = board.inputs.x.shape
+    if board.words:
+        return page.t("goes_in.sentence", n=T, d=d, layer=board.origin[-1], head=head + 1)
+    return page.t("goes_in.numbers", n=T, d=d)
 
 
 def view_of(board: Board, head: int) -> str:

@@ -81,11 +81,14 @@ function fill(state, panel) {
   const columns = panel.values[0].length;
   const ats = grid.querySelectorAll("i.at");
   ats.forEach((at, n) => {
-    at.textContent = n < columns ? panel.columns[n] : panel.rows[n - columns];
+    const name = n < columns ? panel.columns[n] : panel.rows[n - columns];
+    at.textContent = name;
+    at.classList.toggle("word", name.includes(" "));
   });
   const largest = Math.max(1e-9, ...panel.values.flat().map((v) => Math.abs(v ?? 0)));
   const marked = { changed: placed(panel.changed), source: placed(data.sources[panel.id]),
     fed: placed(data.feeds[panel.id]) };
+  const shut = placed(panel.shut);
   cells.forEach((cell, at) => {
     const [i, j] = [Math.floor(at / columns), at % columns];
     const value = panel.values[i][j];
@@ -94,7 +97,8 @@ function fill(state, panel) {
       data.selected[1] === i && data.selected[2] === j;
     const is = Object.keys(marked).filter((name) => marked[name].has(`${i}.${j}`));
     // Hundreds of cells stay as they are when one number changes: they are not touched.
-    const look = [value, is, chosen, largest, data.theme, palette.ink, data.text.hint].join("|");
+    const forbidden = panel.kind === "mask" ? !value : value === null || shut.has(`${i}.${j}`);
+    const look = [value, is, chosen, forbidden, largest, data.theme, palette.ink, data.text.hint].join("|");
     if (cell.look === look && !cell.querySelector("input")) return;
     cell.look = look;
     if (!cell.querySelector("input")) cell.textContent = shown;
@@ -102,7 +106,7 @@ function fill(state, panel) {
     cell.style.background = colour ? rgb(colour) : "";
     cell.style.color = colour ? inkOn(colour) : "";
     for (const name of Object.keys(marked)) cell.classList.toggle(name, is.includes(name));
-    cell.classList.toggle("shut", panel.kind === "mask" ? !value : value === null);
+    cell.classList.toggle("shut", forbidden);
     cell.setAttribute("aria-pressed", String(chosen));
     const place = `${panel.title} ${panel.rows[i]}, ${panel.columns[j]}`;
     cell.setAttribute("aria-label", [place, shown, ...is.map((name) => data.text[name])].join(", "));
