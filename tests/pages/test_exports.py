@@ -9,7 +9,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,12 @@ from streamlit.testing.v1 import AppTest
 
 from owi_core import attention
 from owi_core.figures.table import reading_line
+from owi_core.jobs.runs import Run
 from pages._ui.base.entries import page_entries
 from pages._ui.base.figure_text import figure_text
 from pages._ui.draw import charts
 from tests.pages_under_test import calm, component_data, opened
+from tests.ui.test_share import SMALL, agreed, rest, runs_of
 
 pytestmark = pytest.mark.usefixtures("own_workers")
 
@@ -34,6 +36,17 @@ NAMES = [entry.name for entry in page_entries("zh")]
 TOLERANCE = 1e-6
 ROUNDED = 5e-5  # a drawing is sent four decimals
 Array = NDArray[np.float64]
+NO_CURVE = ("connections", "cost", "translation")  # after a run as short as these
+# A short run of each page that trains, as a link names it.
+RUNS = {
+    "train": {"run": "pronoun"} | SMALL,
+    "masking": {"run": "masking", "run.steps": "2", "run.d_model": "8", "run.n_layer": "1"},
+    "tying": {"run": "tying", "run.steps": "3", "run.d_model": "8", "run.n_train": "100"},
+    "projection": {"run": "projection", "run.steps": "3", "run.d_model": "32"},
+    "connections": {"run": "connections", "run.part": "recall", "run.steps": "2"},
+    "cost": {"run": "cost", "run.part": "ranges", "run.length": "64"},
+    "translation": {"run": "translation", "run.steps": "2"},
+}
 
 
 @dataclass
@@ -79,10 +92,10 @@ def page_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Page]]:
             monkeypatch.setattr(module, "attention_pattern", note_pattern)
     monkeypatch.setattr(charts, "_files", note_key)
 
-    def open_page(name: str) -> Page:
+    def open_page(name: str, start: Callable[[str], AppTest] = opened) -> Page:
         st.cache_data.clear()
         st.cache_resource.clear()
-        app = calm(opened(name))
+        app = calm(start(name))
         buttons = [button.key for button in app.get("popover")]
         for key in buttons:
             if key.startswith("export."):
@@ -162,8 +175,8 @@ def page_traces(make: Callable[[], bytes]) -> Any:
 
 
 def component_numbers(data: Any) -> Iterator[float]:
-    """Yield every number of what a component was sent."""
-    if isinstance(data, dict | list):
+    """Yield every number of what a component was sent, or of what an event holds."""
+    if isinstance(data, dict | list | tuple):
         for part in data.values() if isinstance(data, dict) else data:
             yield from component_numbers(part)
     elif isinstance(data, int | float):
@@ -178,7 +191,8 @@ def attention_rows(table: pd.DataFrame, lang: str) -> Iterator[Array]:
     words = figure_text(lang)
     weight = next((c for c in table if c.endswith(f": {words.weight}")), "")
     if weight.startswith("x"):
-        for _, one in table.groupby("series"):
+        series = table["series"] if "series" in table else [""] * len(table)
+        for _, one in table.groupby(series):
             yield column(one, "x")[np.argsort(column(one, "y"))]
     elif weight or words.forbidden in set(table.get("series", ())):
         # A grid of heads has several rows of weights at one height: its words say whose.
@@ -212,7 +226,9 @@ def assert_files_are_true(page: Page, folder: Path) -> None:
                 assert np.abs(shown - value).min() <= ROUNDED, key
         else:
             assert_holds_what_is_drawn(table, traces)
-        for row in attention_rows(table, "zh"):
+        # What a run's worker computed is not seen here: see the test of runs.
+        of_a_run = any(part.isdecimal() for part in key.split(".")[2:])
+        for row in [] if of_a_run else attention_rows(table, "zh"):
             assert math.isclose(np.nansum(row), 1.0, abs_tol=1e-5), key
             assert is_computed(row, page.patterns), key
 
@@ -222,3 +238,29 @@ def test_files_of_a_page_hold_the_numbers_on_the_screen_and_the_weights_of_the_m
     page_of: Callable[..., Page], name: str, tmp_path: Path
 ) -> None:
     assert_files_are_true(page_of(name), tmp_path)
+
+
+# The files against the record of a run
+
+
+def reported(run: Run) -> Array:
+    """Return every number of a run's events, as they are on disk."""
+    return np.array(list(component_numbers([asdict(event) for event in run.history()])))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNS)
+def test_files_of_a_run_hold_the_numbers_on_the_screen_and_curves_those_of_its_events(
+    page_of: Callable[..., Page], name: str, tmp_path: Path
+) -> None:
+    page = page_of(name, lambda name: rest(agreed(opened(name, **RUNS[name]))))
+    assert_files_are_true(page, tmp_path)
+    # The page of connections measures shipped models in a run of its own.
+    wanted, curves = np.concatenate([reported(run) for run in runs_of(page.app)]), 0
+    for key, files in page.files.items():
+        if any(trace["type"] != "scatter" for trace in drawn(page.app, key)):
+            continue
+        curves += 1
+        for value in finite(column(read_back(files["csv"], tmp_path), "y")):
+            assert np.isclose(wanted, value, rtol=TOLERANCE, atol=0).any(), (key, value)
+    assert curves or name in NO_CURVE
