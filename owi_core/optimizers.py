@@ -34,7 +34,8 @@ def optimizers_of(model: Any, config: TrainConfig) -> list[torch.optim.Optimizer
     if config.optimizer == "adamw":
         return [AdamW(model.parameters(), lr=lr, weight_decay=decay, fused=True)]
     # Muon is for the matrices between the embedding and the head (Jordan 2024).
-    inner = (p for name, p in model.named_parameters() if name.startswith("blocks."))
+    # An encoder–decoder has two stacks of blocks: encoder.blocks and decoder.blocks.
+    inner = (p for name, p in model.named_parameters() if "blocks." in name)
     matrices = [p for p in inner if p.ndim == 2]
     chosen = {id(p) for p in matrices}
     rest = [p for p in model.parameters() if id(p) not in chosen]
