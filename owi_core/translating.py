@@ -70,9 +70,9 @@ def encode_pairs(pairs: Sequence[Pair], languages: Languages) -> Dataset:
     sources = [languages.source.encode_words(pair.source).ids for pair in pairs]
     targets = [languages.target.encode_words(pair.target).ids for pair in pairs]
     return Dataset(
-        ids=_padded([(BOS, *ids) for ids in targets], PAD_ID),
-        targets=_padded([(*ids, EOS) for ids in targets], IGNORED),
-        source=_padded(sources, PAD_ID),
+        ids=padded([(BOS, *ids) for ids in targets], PAD_ID),
+        targets=padded([(*ids, EOS) for ids in targets], IGNORED),
+        source=padded(sources, PAD_ID),
     )
 
 
@@ -321,8 +321,9 @@ def _until_end(ids: list[int]) -> tuple[int, ...]:
     return tuple(ids[: ids.index(EOS)] if EOS in ids else ids)
 
 
-def _padded(rows: Sequence[Sequence[int]], pad: int) -> Tensor:
-    padded = torch.full((len(rows), max(map(len, rows))), pad)
-    for row, ids in zip(padded, rows, strict=True):
+def padded(rows: Sequence[Sequence[int]], pad: int) -> Tensor:
+    """Return the rows as one tensor, (rows, longest), filled up with `pad` on the right."""
+    filled = torch.full((len(rows), max(map(len, rows))), pad)
+    for row, ids in zip(filled, rows, strict=True):
         row[: len(ids)] = torch.tensor(ids)
-    return padded
+    return filled

@@ -159,6 +159,15 @@ def on_translation(page: Page) -> None:
     page.locator(".st-key-translation-target button").nth(1).click()
 
 
+def on_families(page: Page) -> None:
+    page.get_by_text("更多设置").click()
+    for name, value in (("steps", "4"), ("n_train", "100"), ("d_model", "16")):
+        fill(page, f"families-{name}", value)
+    page.get_by_text("▶ 开始训练").click()
+    expect(page.get_by_text("同一句话，三种看法")).to_be_visible(timeout=150_000)
+    page.locator(".st-key-families-read").get_by_text("在句末问").click()
+
+
 def on_watch(page: Page) -> None:
     fill(page, "watch-code", "k7m 2qx")
     expect(page.get_by_text("现在没有训练用这个课堂码")).to_be_visible()
