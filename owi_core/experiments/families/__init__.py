@@ -103,13 +103,15 @@ def prepare(params: Params) -> Prepared:
 def exam_places(sentences: Sequence[Naming], seed: int) -> dict[str, list[Place]]:
     """Return the places that are asked for: one of each sentence, and the pronoun's two."""
     rng = random.Random(f"families {seed}")
+    # With both adjectives: a model that cannot read it is right in at most one half.
+    both = [each for s in sentences for each in (s, opposite(s))]
     return {
         # Not the first word: nothing comes before it.
         "next_word": [Place(s, rng.randrange(1, len(s.words))) for s in sentences],
         # In the middle, so that there is something on both sides.
         "gap": [Place(s, rng.randrange(1, len(s.words) - 1)) for s in sentences],
-        "at_pronoun": [Place(s, s.named) for s in sentences if s.read == AT_PRONOUN],
-        "at_end": [Place(s, s.named) for s in sentences if s.read == AT_END],
+        "at_pronoun": [Place(s, s.named) for s in both if s.read == AT_PRONOUN],
+        "at_end": [Place(s, s.named) for s in both if s.read == AT_END],
     }
 
 
