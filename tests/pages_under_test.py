@@ -8,7 +8,10 @@ from urllib.parse import parse_qsl, urlsplit
 from streamlit.testing.v1 import AppTest
 
 from owi_core.assets import ASSETS
+from owi_core.jobs.runs import Run
+from owi_core.jobs.tasks import ENDED
 from pages._ui.draw.decimals import typed_key
+from pages._ui.session import jobs
 
 APP = str(ASSETS.parent / "app.py")
 SHARE = ":material/share:"  # begins the line on what a link has brought
@@ -26,6 +29,18 @@ def opened(name: str, **query: str) -> AppTest:
 def told(app: AppTest) -> str:
     """Return all prose of the page's body as one text."""
     return "\n".join(element.value for element in [*app.main.markdown, *app.main.caption])
+
+
+def runs_of(app: AppTest) -> list[Run]:
+    """Return the runs of the page's session."""
+    return jobs.manager().runs(app.session_state["owi.session_id"])
+
+
+def rest(app: AppTest) -> AppTest:
+    """Wait for the session's runs; return the page as it is then."""
+    for run in runs_of(app):
+        run.wait(*ENDED, seconds=180)
+    return calm(app.run())
 
 
 def reopened(name: str, link: str) -> AppTest:

@@ -30,7 +30,7 @@ from pages._ui.base.links import (
 )
 from pages._ui.frame.frame import page_entries
 from pages._ui.session.recipes import params_of, parts, recipe_of
-from tests.pages_under_test import SHARE, calm, kept_by, opened, told
+from tests.pages_under_test import SHARE, calm, kept_by, opened, rest, told
 
 pytestmark = pytest.mark.usefixtures("own_workers")
 
@@ -274,6 +274,8 @@ def visit(app: AppTest, names: list[str], link: dict[str, str]) -> None:
     calm(app.run())
     lang = app.session_state["owi.language"]
     view = app.session_state["owi.view"]
+    while view.awaits_run:  # its result may still use what the link says
+        view = rest(app).session_state["owi.view"]
     assert app.title[0].value == catalog(lang, view.page)["page.question"]
     for key, default in view.keys.items():
         kept = app.session_state[key]

@@ -5,26 +5,13 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from owi_core.jobs.runs import Run
-from owi_core.jobs.tasks import ENDED
 from pages._ui.base.i18n import catalog
-from pages._ui.session import jobs
-from tests.pages_under_test import calm, opened, told, type_number
+from tests.pages_under_test import calm, opened, rest, runs_of, told, type_number
 
 pytestmark = pytest.mark.usefixtures("own_workers")
 
 WORDS = catalog("zh", "common")
 CHANGED = WORDS["of.changed"].partition("{")[0]
-
-
-def runs_of(app: AppTest) -> list[Run]:
-    return jobs.manager().runs(app.session_state["owi.session_id"])
-
-
-def rest(app: AppTest) -> AppTest:
-    for run in runs_of(app):
-        run.wait(*ENDED, seconds=180)
-    return calm(app.run())
 
 
 def small_train() -> AppTest:

@@ -8,8 +8,6 @@ from streamlit.testing.v1 import AppTest
 
 from owi_core.checkpoints import FILE_NAME
 from owi_core.events import Finished
-from owi_core.jobs.runs import Run
-from owi_core.jobs.tasks import ENDED
 from pages._ui.base import escape
 from pages._ui.base.i18n import catalog
 from pages._ui.base.links import LONGEST_LINK, Limits
@@ -17,7 +15,18 @@ from pages._ui.draw.decimals import typed_key
 from pages._ui.draw.scan import LONGEST_CODE
 from pages._ui.frame.frame import page_entries
 from pages._ui.session import jobs
-from tests.pages_under_test import APP, SHARE, calm, kept_by, opened, reopened, shared_link, told
+from tests.pages_under_test import (
+    APP,
+    SHARE,
+    calm,
+    kept_by,
+    opened,
+    reopened,
+    rest,
+    runs_of,
+    shared_link,
+    told,
+)
 
 pytestmark = pytest.mark.usefixtures("own_workers")
 
@@ -29,17 +38,6 @@ CHOOSING = (
 )  # fmt: skip
 TEXT = "春眠不觉晓，处处闻啼鸟。夜来风雨声，花落知多少。"
 SMALL = {"run.steps": "3", "run.n_train": "100", "run.d_model": "16", "run.d_mlp": "16"}
-
-
-def runs_of(app: AppTest) -> list[Run]:
-    return jobs.manager().runs(app.session_state["owi.session_id"])
-
-
-def rest(app: AppTest) -> AppTest:
-    """Wait for the session's runs; return the page as it is then."""
-    for run in runs_of(app):
-        run.wait(*ENDED, seconds=180)
-    return calm(app.run())
 
 
 def agreed(app: AppTest) -> AppTest:

@@ -112,11 +112,11 @@ def _sampling(page: Frame, writer: Writer) -> SamplingConfig:
 
 
 def _more(page: Frame, writer: Writer) -> tuple[int, int | None, int, int | None]:
+    # The default is not the writer of the moment: a link leaves out what is the default.
     select(
         page.t("model.label"),
         models.names(),
         key=MODEL,
-        usual=writer.name,
         name=page.t.each("model.{}"),
         width=260,
     )
