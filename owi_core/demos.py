@@ -32,7 +32,7 @@ STORED = ASSETS / "gallery.json"
 DIGITS = 4
 PROMPT, N_LIKELY = "小鸟", 8
 MASKED_PAIR = "fit_causal"
-STEP_PAIR, STEP_LAYER = "verb", 1  # layers count from 0
+STEP_PAIR, STEP_LAYER, STEP_HEAD = "verb", 1, 0  # layers and heads count from 0
 HEADS_PAIR, HEADS_LAYER = "nouns", 1
 LAYERS, REACH_TOKENS, REACH_SIZE = 3, 16, 3
 CONNECTED = ("lstm", "cnn", "transformer")
@@ -136,7 +136,7 @@ def _masking(_: Demo) -> Values:
 def _step(_: Demo) -> Values:
     pair = pair_of(STEP_PAIR)
     reading = read(shipped(pair.model), pair.a)
-    pattern = reading.record.pattern[STEP_LAYER, 0]
+    pattern = reading.record.pattern[STEP_LAYER, STEP_HEAD]
     row = pattern[reading.query]
     seen = {
         "query": reading.labels[reading.query],

@@ -132,6 +132,8 @@ READY_PAIRS: tuple[ReadyPair, ...] = (
 # The pair that a newcomer meets, in a language that they read. The bar must visibly move between
 # its sentences: over the same place two rows look alike, whatever word is there.
 _LEADS = {"zh": "place", "en": "street"}
+# The pair of which one sentence is taken through a single step: the simplest of each language.
+_SIMPLEST = {"zh": "nouns", "en": "street"}
 
 
 def ready_pair(name: str) -> ReadyPair | None:
@@ -140,8 +142,13 @@ def ready_pair(name: str) -> ReadyPair | None:
 
 
 def lead_pair(lang: str) -> ReadyPair:
-    """Return the pair that the home page opens with."""
+    """Return the pair that home and the rows page open with."""
     return next(pair for pair in READY_PAIRS if pair.name == _LEADS[lang])
+
+
+def simplest_pair(lang: str) -> ReadyPair:
+    """Return the pair whose first sentence the step page takes through a layer."""
+    return next(pair for pair in READY_PAIRS if pair.name == _SIMPLEST[lang])
 
 
 def model_for(*texts: str) -> str:

@@ -28,7 +28,7 @@ def main() -> None:
 @following
 def body(page: Frame) -> None:
     """What is drawn again after a click on a word."""
-    form.prepare()
+    form.prepare(page.lang)
     with guarded(page.lang):
         pair = form.choose_pair(page)
         with st.container(key="rows_sides"):

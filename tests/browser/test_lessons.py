@@ -76,7 +76,7 @@ def test_type_is_larger_by_half_and_controls_are_hidden(classroom: Server, page_
     assert page.evaluate(size) == 24
     expect(page.locator(".st-key-rows_side_a")).to_be_visible(timeout=WAIT)
     expect(page.locator(".stMain input[type=text]").first).to_be_hidden()
-    word = page.locator(".st-key-rows_side_a").get_by_role("button", name="苹果")
+    word = page.locator(".st-key-rows_side_a").get_by_role("button", name="animal")
     assert word.evaluate("e => parseFloat(getComputedStyle(e).fontSize)") > 30
     press(page, "Share")
     assert "teach=1&hide=controls" in page.get_by_label("Link").input_value()

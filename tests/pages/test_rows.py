@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from owi_core.checkpoints import FILE_NAME, SHIPPED
+from owi_core.checkpoints import FILE_NAME, SHIPPED, shipped
 from owi_core.corpora import character_text
-from owi_core.gallery import READY_PAIRS
+from owi_core.gallery import READY_PAIRS, lead_pair
+from owi_core.readings import read
 from pages._labs.rows import view
 from pages._ui.base.i18n import translator
 from pages._ui.base.page import Frame
@@ -115,9 +116,10 @@ def test_what_cannot_be_read_is_explained_and_stays(text: str, part: str) -> Non
     assert part in messages[0].value
     assert not others
     assert text_of(app, "A") == text
-    assert text_of(app, "B") == READY_PAIRS[0].b
-    assert "它 ＝ **杯子**" in told(app)
-    typed(app, READY_PAIRS[0].a)
+    pair = lead_pair("zh")
+    assert text_of(app, "B") == pair.b
+    assert f"它 ＝ **{pair.answer_b}**" in told(app)
+    typed(app, pair.a)
     assert not app.error
 
 
@@ -179,8 +181,33 @@ def test_what_was_asked_survives_a_change_of_page() -> None:
     assert app.selectbox(key="rows.pair").value == "typed"
 
 
-def test_an_unknown_pair_in_the_link_opens_the_first() -> None:
-    assert text_of(calm(opened("rows", pair="<x>")), "A") == READY_PAIRS[0].a
+def test_an_unknown_pair_in_the_link_opens_the_one_that_leads() -> None:
+    assert text_of(calm(opened("rows", pair="<x>")), "A") == lead_pair("zh").a
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_the_page_opens_with_a_pair_whose_bar_moves_in_the_language_that_is_read(lang: str) -> None:
+    app = calm(opened("rows", lang=lang))
+    pair = lead_pair(lang)
+    assert app.selectbox(key="rows.pair").value == pair.name
+    assert (text_of(app, "A"), text_of(app, "B")) == (pair.a, pair.b)
+    rows = [
+        read(shipped(pair.model), *side)
+        for side in ((pair.a, pair.query_a), (pair.b, pair.query_b))
+    ]
+    places = {int(each.record.row(each.query, 1).argmax()) for each in rows}
+    assert len(places) == 2
+    assert pair.a.isascii() == (lang == "en")
+
+
+def test_the_pair_follows_the_language_until_another_was_chosen() -> None:
+    app = opened("rows")
+    app.query_params["lang"] = "en"
+    assert text_of(calm(app.run()), "A") == lead_pair("en").a
+    app.selectbox(key="rows.pair").set_value("person").run()
+    app.query_params["lang"] = "zh"
+    assert app.run().selectbox(key="rows.pair").value == "person"
+    assert text_of(calm(app), "B") == "小明把苹果送给小红，她笑了"
 
 
 def with_own_model(app: AppTest, model: str, folder: Path) -> AppTest:

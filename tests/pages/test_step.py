@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from owi_core.experiments import relations
 from owi_core.experiments.faults.attention import trials
+from owi_core.gallery import simplest_pair
 from owi_core.probes.derivation import CHAIN, Cell, derive, table
 from owi_core.probes.step import changed, random_inputs, run_step
 from pages._labs.step import training
@@ -233,3 +234,14 @@ def test_tables_are_named_by_the_words_and_what_the_mask_forbids_is_marked() -> 
     assert weights["shut"] == [[i, j] for i in range(n) for j in range(i + 1, n)]
     assert panel("v", labels=board.labels)["shut"] == []
     assert panel("pattern", labels=unnamed(n))["rows"] == [str(i + 1) for i in range(n)]
+
+
+def test_in_english_the_sentence_is_one_that_an_english_model_reads() -> None:
+    app = opened("step", lang="en")
+    app.segmented_control(key="step.source").set_value("sentence").run()
+    assert calm(app).text_input(key="step.text").value == simplest_pair("en").a
+    assert app.selectbox(key="step.model").value == "street"
+    assert app.session_state["step.board"].labels[:2] == ("The", "animal")
+    app.query_params["lang"] = "zh"
+    assert app.run().text_input(key="step.text").value == simplest_pair("zh").a
+    assert calm(app).selectbox(key="step.model").value == "swap"

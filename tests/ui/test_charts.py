@@ -109,7 +109,7 @@ def test_numbers_of_a_live_drawing_are_those_it_shows(files: Files) -> None:
     rows = exported(files, "rows", "words.A", "owi-rows-words-A.csv")
     assert {row["series"] for row in rows} == {"它"}
     looked = {row["note 1"]: float(row["x: 注意力权重"]) for row in rows}
-    assert looked["苹果 (3)"] == pytest.approx(1.0, abs=1e-3)
+    assert looked["杯子 (3)"] == pytest.approx(1.0, abs=1e-3)
     assert sum(looked.values()) == pytest.approx(1.0, abs=1e-5)
 
 

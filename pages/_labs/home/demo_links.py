@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 from owi_core.demos import (
     HEADS_LAYER,
+    HEADS_PAIR,
     MASKED_PAIR,
     PROMPT,
     REACH_SIZE,
     REACH_TOKENS,
+    STEP_HEAD,
     STEP_LAYER,
     STEP_PAIR,
     TOUCHED,
@@ -39,6 +41,7 @@ _PARAMS: dict[str, tuple[tuple[str, str], ...]] = {
         ("text", pair_of(STEP_PAIR).a),
         ("model", pair_of(STEP_PAIR).model),
         ("layer", str(STEP_LAYER + 1)),
+        ("head", str(STEP_HEAD + 1)),
     ),
     "tying": (
         ("word", str(TOUCHED.cell.word_id)),
@@ -47,6 +50,10 @@ _PARAMS: dict[str, tuple[tuple[str, str], ...]] = {
         ("edits.swap", json.dumps([[*TOUCHED.cell, TOUCHED.value]])),
     ),
     "feedback": (("prompt.language", PROMPT),),
-    "projection": (("layer", str(HEADS_LAYER)), ("on.1.4", "[]")),
+    "projection": (
+        ("text", pair_of(HEADS_PAIR).a),
+        ("layer", str(HEADS_LAYER)),
+        ("on.1.4", "[]"),
+    ),
     "cost": (("reach.tokens", str(REACH_TOKENS)), ("reach.size", str(REACH_SIZE))),
 }

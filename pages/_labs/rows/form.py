@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from owi_core.gallery import READY_PAIRS, ReadyPair, ready_pair
+from owi_core.gallery import READY_PAIRS, ReadyPair, lead_pair, ready_pair
 from owi_core.readings import Reading, clearest_layer
 from pages._ui.base.page import Frame
 from pages._ui.draw import model_choice
@@ -23,7 +23,17 @@ from pages._ui.session.reading import (
     follow_own_model,
     model_by_text,
 )
-from pages._ui.session.state import forget, held, is_new, keep, kept_value, linked, renew, set_kept
+from pages._ui.session.state import (
+    follow,
+    forget,
+    held,
+    is_new,
+    keep,
+    kept_value,
+    linked,
+    renew,
+    set_kept,
+)
 
 TYPED = "typed"
 PAIRS = (*(pair.name for pair in READY_PAIRS), TYPED)
@@ -52,10 +62,15 @@ def words_key(name: Name) -> str:
     return f"rows.words.{name}"
 
 
-def prepare() -> None:
-    """Fill what is empty at first sight, and take what was clicked since the last run."""
+def prepare(lang: str) -> None:
+    """Fill what is empty at first sight, and take what was clicked since the last run.
+
+    The page opens with the pair that leads in the language, until another one is chosen.
+    """
+    lead = lead_pair(lang)
+    follow(PAIR, lead.name)
     if is_new(PAIR):
-        _begin()
+        _begin(lead)
     follow_own_model("rows", MODEL, AUTO)
     side = kept_value(MAP_SIDE, SIDES[0], among=SIDES)
     for name, key in [*((name, words_key(name)) for name in SIDES), (side, MATRIX)]:
@@ -98,6 +113,7 @@ def choose_pair(page: Frame) -> str:
             page.t("pair.label"),
             PAIRS,
             key=PAIR,
+            usual=lead_pair(page.lang).name,
             name=page.t.each("pair.{}.name"),
             label_visibility="collapsed",
             on_change=lambda: show_pair(st.session_state[PAIR]),
@@ -152,16 +168,16 @@ def choose_head(
     return choose_place(page.t, left, right, size, (LAYER, HEAD))
 
 
-def _begin() -> None:
+def _begin(lead: ReadyPair) -> None:
     """Fill the page at first sight: with a ready pair, or with what a link says."""
-    name = held(PAIR, PAIRS[0], among=PAIRS)
+    name = held(PAIR, lead.name, among=PAIRS)
     if linked(text_key("A")) or linked(text_key("B")):
-        pair = ready_pair(name) or READY_PAIRS[0]
+        pair = ready_pair(name) or lead
         for side, text in zip(SIDES, (pair.a, pair.b), strict=True):
             keep(text_key(side), text)
         _mark_typed()
     else:
-        show_pair(name if name != TYPED else PAIRS[0])
+        show_pair(name if name != TYPED else lead.name)
 
 
 def _ready_text(name: Name) -> str:

@@ -10,7 +10,7 @@ import streamlit as st
 from owi_core.checkpoints import shipped_names
 from owi_core.errors import OwiError
 from owi_core.experiments.step import Params
-from owi_core.gallery import READY_PAIRS
+from owi_core.gallery import simplest_pair
 from owi_core.probes.derivation import GIVEN, Cell
 from owi_core.probes.step import (
     MASKS,
@@ -143,13 +143,22 @@ def _numbers(page: Frame) -> Board:
 
 def _sentence(page: Frame) -> Board:
     left, right = st.columns([3, 2])
+    first = simplest_pair(page.lang)
+    follow(TEXT, first.a)
     with left:
-        text = sentence_field(page, page.t("text"), TEXT, READY_PAIRS[0].a, by_words=True)
+        text = sentence_field(page, page.t("text"), TEXT, first.a, by_words=True)
     own = (OWN,) if "step" in own_model_pages() else ()
     models = [*(name for name in WORD_MODELS if name in shipped_names()), *own]
-    follow_own_model("step", MODEL, models[0])
+    follow_own_model("step", MODEL, first.model)
+    follow(MODEL, first.model)
     with right:
-        model = select(page.t("model.label"), models, key=MODEL, name=page.t.each("model.{}"))
+        model = select(
+            page.t("model.label"),
+            models,
+            key=MODEL,
+            usual=first.model,
+            name=page.t.each("model.{}"),
+        )
     bundle = bundle_of(model)
     # Where the pronoun looks hardest: in another layer or head there may be nothing to see.
     reading = reading_of(model, text, None)
