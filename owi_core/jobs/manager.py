@@ -97,6 +97,12 @@ class JobManager:
         with self._changed:
             return self._results.find(key) is not None
 
+    def seconds_of(self, experiment: str, params: Mapping[str, Any]) -> float | None:
+        """Return how long this training took on this server; None if none is stored."""
+        key = (self._recipe(experiment, params), "")
+        with self._changed:
+            return self._results.seconds_of(key)
+
     def runs(self, session: str) -> list[Run]:
         """Return what a session has started or shared, oldest first."""
         with self._changed:

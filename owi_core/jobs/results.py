@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from owi_core.errors import RunError
+from owi_core.events import Finished
 from owi_core.jobs.limits import Limits
 from owi_core.jobs.tasks import ENDED, SHAREABLE, Key, Task
 
@@ -36,6 +37,16 @@ class Results:
         """Return the newest task of a recipe that need not be trained again."""
         same = (t for t in reversed(self._tasks) if t.key == key and t.state in SHAREABLE)
         return next(same, None)
+
+    def seconds_of(self, key: Key) -> float | None:
+        """Return how long the newest finished training of a recipe took, None if there is none."""
+        for task in reversed(self._tasks):
+            done = task.latest.get(Finished) if task.key == key else None
+            # Not every experiment trains: some results have no such number.
+            seconds = done.result.get("train_seconds") if isinstance(done, Finished) else None
+            if isinstance(seconds, int | float):
+                return float(seconds)
+        return None
 
     def new_folder(self) -> Path:
         """Raises RunError("disk_full")."""

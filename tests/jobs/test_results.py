@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from owi_core.errors import RunError
+from owi_core.events import Finished
 from owi_core.jobs.results import MEGABYTE, Results
 from owi_core.jobs.tasks import State, Task
 from tests.jobs.conftest import LIMITS
@@ -96,3 +97,14 @@ def test_a_folder_is_deleted_only_when_its_worker_has_ended(shelf: Shelf) -> Non
 def test_a_disk_that_takes_no_folder_has_a_code(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="disk_full"):
         Shelf(tmp_path / "absent").results.new_folder()
+
+
+def test_a_training_takes_as_long_as_the_newest_one_of_its_recipe_took(shelf: Shelf) -> None:
+    assert shelf.results.seconds_of(("r", "")) is None
+    for recipe, seconds in (("r", 7.5), ("r", 5.25), ("other", 90.0)):
+        shelf.add(recipe).latest[Finished] = Finished("fake", {}, {"train_seconds": seconds}, {})
+    shelf.add()  # still under way: it says nothing yet
+    shelf.add("no-training").latest[Finished] = Finished("fake", {}, {}, {})
+    assert shelf.results.seconds_of(("r", "")) == 5.25
+    assert shelf.results.seconds_of(("r", "someone")) is None
+    assert shelf.results.seconds_of(("no-training", "")) is None

@@ -79,6 +79,16 @@ def session_jobs() -> SessionJobs:
     return jobs
 
 
+def seconds_here(experiment: str, params: Mapping[str, Any]) -> float | None:
+    """Return how long this training took on this server, None if that is not known.
+
+    A session that has not trained yet does not ask: the job engine would be started for it.
+    """
+    if not st.session_state.get(connection.JOBS_USED):
+        return None
+    return session_jobs().manager.seconds_of(experiment, params)
+
+
 @st.cache_resource(show_spinner=False, on_release=JobManager.close)
 def manager() -> JobManager:
     """Return the one manager of this server."""
