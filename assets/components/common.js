@@ -56,6 +56,13 @@ function confirm(state) {
   }, RESEND_MS);
 }
 
+/** Return what was meant by the clicks of this kind that the server has not taken yet, in this view.
+ *  Its answer to an earlier click knows nothing of them and must not undo them. */
+function notYetTaken({ sent, data }, kind) {
+  const waiting = sent?.pending.filter(([, each, view]) => each === kind && view === data.view);
+  return (waiting ?? []).map(([, , , meant]) => meant);
+}
+
 function element(tag, className, parent) {
   const node = document.createElement(tag);
   if (className) node.className = className;
@@ -196,15 +203,16 @@ function partAt(position, start, length, count) {
  * Nodes are kept from update to update, so bars slide and the keyboard focus stays.
  * `make` is the tag of a word: a button where it can be chosen, a span where not.
  */
-function wordRow(row, { labels, weights, allowed, query, unknown, text }, make) {
+function wordRow(row, { labels, weights, allowed, query, unknown, gloss, text }, make) {
   while (row.children.length > labels.length) row.lastChild.remove();
   while (row.children.length < labels.length) row.append(wordColumn(make));
   row.classList.toggle("bare", !weights);
+  row.classList.toggle("glossed", Boolean(gloss));
   row.translate = false; // words of a sentence are data, not text of the page
   const places = placesOf(labels);
   const strongest = weights ? weights.indexOf(Math.max(...weights)) : -1;
   labels.forEach((label, index) => {
-    const [track, word, number, place] = row.children[index].children;
+    const [track, word, number, place, meaning] = row.children[index].children;
     const shut = Boolean(allowed && !allowed[index]);
     const weight = weights ? weights[index] : 0;
     track.firstChild.style.height = `${100 * Math.min(Math.max(weight, 0), 1)}%`;
@@ -212,6 +220,7 @@ function wordRow(row, { labels, weights, allowed, query, unknown, text }, make) 
     row.children[index].classList.toggle("strongest", index === strongest && weight >= 0.005);
     word.textContent = visible(label);
     place.textContent = places[index];
+    meaning.textContent = gloss?.[index] ?? "";
     word.classList.toggle("query", index === query);
     word.classList.toggle("unknown", unknown.includes(index));
     number.textContent = weights ? (shut && weight === 0 ? "·" : decimal(weight, 2)) : "";
@@ -235,6 +244,7 @@ function wordColumn(make) {
   if (make === "button") word.type = "button";
   element("span", "number", column);
   element("span", "place", column).setAttribute("aria-hidden", "true"); // the word's name has it
+  element("span", "gloss", column).lang = "en";
   return column;
 }
 

@@ -2,7 +2,10 @@
 
 export default painter(build, draw);
 
-function draw({ root, row, data }) {
+function draw(state) {
+  const chosen = notYetTaken(state, "chosen").at(-1);
+  if (chosen !== undefined && state.data.rows) state.data = lookingFrom(state.data, chosen);
+  const { root, row, data } = state;
   root.style.setProperty("--hue", `var(--owi-${data.colour === "B" ? "b" : "a"})`);
   row.setAttribute("aria-label", data.text.sentence_label);
   row.classList.toggle("small", data.labels.length > 24);
@@ -27,16 +30,15 @@ function indexOf(row, node) {
 function choose(state, target) {
   if (!target.closest(".column")) return;
   const index = indexOf(state.row, target);
-  if (state.data.rows) look(state, index);
   send(state, "chosen", index);
+  draw(state);
 }
 
-function look(state, query) {
-  const row = [...unpacked(state.data.rows)[query]];
+function lookingFrom(data, query) {
+  const row = [...unpacked(data.rows)[query]];
   const weights = row.map((weight) => weight || 0); // NaN: forbidden
   const allowed = row.map((weight) => !Number.isNaN(weight));
-  state.data = { ...state.data, query, weights, allowed };
-  draw(state);
+  return { ...data, query, weights, allowed };
 }
 
 /** Arrows move the focus from word to word; Enter and space are the button's own. */

@@ -226,3 +226,29 @@ def test_choosing_a_word_moves_no_other_word(server: Server, page_at: Open) -> N
     expect(words.nth(1)).to_have_attribute("aria-pressed", "true")
     settled(page)
     assert words.evaluate_all(edges) == before
+
+
+# Clicks two words within 250 ms; which words looked after the second click, in their order.
+_TWO_WORDS = """async ([row, first, second]) => {
+  const words = [...document.querySelectorAll("*")].flatMap((e) => e.shadowRoot
+    ? [...e.shadowRoot.querySelectorAll("button.word")] : []).slice(0, row);
+  const seen = [];
+  const look = () => words.forEach((word, at) => {
+    if (word.ariaPressed === "true" && seen.at(-1) !== at) seen.push(at);
+  });
+  const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+  words[first].click();
+  await wait(250);
+  words[second].click();
+  for (let n = 0; n < 150; n += 1) { look(); await wait(10); }
+  return seen;
+}"""
+
+
+def test_the_answer_to_a_first_click_does_not_undo_a_second(server: Server, page_at: Open) -> None:
+    with delayed(server.url, 250) as url:
+        page = settled(page_at(url))
+        count = page.locator("[class*=st-key-home-words-A] button.word").count()
+        assert page.evaluate(_TWO_WORDS, [count, 4, 2]) == [2]
+        settled(page)
+        expect(page.locator("button.word").nth(2)).to_have_attribute("aria-pressed", "true")

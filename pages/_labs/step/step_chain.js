@@ -29,6 +29,10 @@ function lay(state) {
     data.stages.forEach((stage) => stages.append(stageOf(state, stage)));
     state.shape = sizes.join(";");
   }
+  const panels = data.stages.flatMap((stage) => stage.panels);
+  for (const [table, row, column, value] of notYetTaken(state, "edited")) {
+    panels.find((panel) => panel.id === table).values[row][column] = value;
+  }
   data.stages.forEach((stage, at) => {
     const node = stages.children[at];
     node.querySelector("h4").textContent = stage.title;
