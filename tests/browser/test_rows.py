@@ -18,7 +18,7 @@ REPEATED = "苹果被苹果放在苹果上，苹果拿走了它"
 EMOJI = "小明把👨‍👩‍👧放在🍎上，小红拿走了它"
 
 
-def opened(open_page: Open, server: Server, look: Look | None = None, pair: str = "") -> Page:
+def opened(open_page: Open, server: Server, look: Look | None = None, pair: str = "nouns") -> Page:
     page = settled(open_page(f"{server.url}/rows?pair={quote(pair)}", look))
     page.wait_for_selector("canvas.body")
     return page
@@ -188,3 +188,22 @@ def test_an_old_row_says_that_its_answer_is_awaited_after_200_ms(
     content, visibility, opacity = row.evaluate(look)
     assert content.strip('"') == catalog("zh", "common")["say.awaited"]
     assert (visibility, opacity) == ("visible", "0.4")
+
+
+def test_english_readers_see_under_each_chinese_word_what_it_means(
+    server: Server, page_at: Open
+) -> None:
+    glosses = ".st-key-rows_side_a .gloss"
+    page = opened(page_at, server, Look("en"))
+    expect(page.locator(glosses).nth(2)).to_have_text("apple")
+    expect(page.locator(glosses).nth(6)).to_have_text("")  # a comma
+    word, gloss = (page.locator(f".st-key-rows_side_a .{c}").nth(2) for c in ("word", "gloss"))
+    above, below = word.bounding_box(), gloss.bounding_box()
+    assert above is not None
+    assert below is not None
+    assert below["y"] >= above["y"] + above["height"]
+    assert below["width"] <= above["width"] + 1
+    page = opened(page_at, server, Look("en"), pair="street")
+    assert set(page.locator(glosses).all_text_contents()) == {""}
+    page = opened(page_at, server)
+    assert set(page.locator(glosses).all_text_contents()) == {""}

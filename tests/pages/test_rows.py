@@ -14,7 +14,7 @@ from pages._labs.rows import view
 from pages._ui.base.i18n import translator
 from pages._ui.base.page import Frame
 from pages._ui.session.models import CURRENT_MODEL
-from tests.pages_under_test import opened, told
+from tests.pages_under_test import component_data, opened, told
 
 NAMES = [pair.name for pair in READY_PAIRS]
 T = translator("zh", "rows")
@@ -251,3 +251,13 @@ def test_a_row_for_new_words_is_named_in_the_language(lang: str, named: str) -> 
     values = {"word": "<NEW7>", "p": 0.01, "other": "油桶", "q": 0.009}
     assert named in view._told(page, ("answer.would", values))
     assert "NEW" not in view._told(page, ("answer.would", values))
+
+
+@pytest.mark.parametrize(("lang", "pair"), [("en", "nouns"), ("en", "street"), ("zh", "nouns")])
+def test_readers_of_english_see_what_a_chinese_word_means(lang: str, pair: str) -> None:
+    data = component_data(opened("rows", pair=pair, lang=lang), "rows.words.A")
+    if (lang, pair) == ("en", "nouns"):
+        meant = dict(zip(data["labels"], data["gloss"], strict=True))
+        assert (meant["苹果"], meant["，"], meant["它"]) == ("apple", "", "it")
+    else:
+        assert data["gloss"] is None

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from owi_core.corpora.glosses import glosses
 from owi_core.figures import (
     Figure,
     NamedRow,
@@ -156,6 +157,8 @@ def sentence(
         "query": row.query,
         "rows": None if rows is None else _packed(rows),
         "unknown": [int(index) for index in unknown],
+        # Chinese readers meet English words only where the English is the subject.
+        "gloss": _gloss(labels) if page.lang == "en" else None,
         "colour": colour,
         "theme": page.theme,
         "text": _texts(page.t, _WORDS_TEXT),
@@ -165,6 +168,12 @@ def sentence(
         make = partial(row_bars, [row.named(labels, colour)], **figure_look(page))
         offer(page, make, key=key)
     return chosen
+
+
+def _gloss(labels: Sequence[str]) -> list[str] | None:
+    """Return what is written under the words of a Chinese sentence, None under another one."""
+    found = glosses(labels)
+    return found if any(found) else None
 
 
 def looking(
