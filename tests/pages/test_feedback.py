@@ -338,3 +338,20 @@ def test_equals_that_the_limits_leave_out_are_counted() -> None:
     assert n_equals_cut(Forecast(p, p, rows, 0)) == 0
     apart = Forecast(np.array([0.6, 0.3, 0.1]), np.array([1.0, 0.0, 0.0]), rows, 0)
     assert n_equals_cut(apart) == 0
+
+
+def test_what_was_cut_off_is_brought_back() -> None:
+    app = press(opened("feedback"), "step", 4)
+    written = text_of(app)
+    assert app.button(key="feedback.restore").disabled
+    press(app, "back", 3)
+    assert text_of(app) == written[:-3]
+    press(app, "restore")
+    assert text_of(app) == written
+    assert len(tree_of(app).branches) == 1
+    assert app.button(key="feedback.restore").disabled
+
+
+def test_the_page_begins_with_a_draw_that_is_likely() -> None:
+    app = press(opened("feedback"), "step")
+    assert (tree_of(app).current.tokens[-1].probability or 0.0) > 0.5

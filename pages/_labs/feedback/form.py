@@ -28,6 +28,7 @@ LAYER, HEAD = "feedback.layer", "feedback.head"
 LONGEST_PROMPT = 120
 HOTTEST, LEAST_TOP_P = 3.0, 0.05
 N_OPENING = 4
+FIRST_SEED = 1  # the first draw is of a likely token, as most draws are
 BUTTONS_WIDTH = 640
 
 
@@ -120,7 +121,14 @@ def _more(page: Frame, writer: Writer) -> tuple[int, int | None, int, int | None
         name=page.t.each("model.{}"),
         width=260,
     )
-    seed = setting_field(page, declared(Params)["seed"], SEED, label=page.t("look.seed"), width=130)
+    seed = setting_field(
+        page,
+        declared(Params)["seed"],
+        SEED,
+        label=page.t("look.seed"),
+        usual=FIRST_SEED,
+        width=130,
+    )
     labels, config = writer.tokenizer.characters, writer.bundle.model.config
     stop = select(
         page.t("stop.label"),

@@ -150,6 +150,8 @@ def _done(chosen: Chosen, moment: Moment, name: str, argument: int | None) -> Tr
         return feedback_tree.force(tree, moment.token(number, forced=True), moment.drawn)
     if name == "back":
         return feedback_tree.back(tree, number)
+    if name == "restore":
+        return feedback_tree.restore(tree)
     if name == "restart":
         return feedback_tree.planted(chosen.prompt)
     if name == "choose":
@@ -228,6 +230,16 @@ def _buttons(page: Frame, tree: Tree, end: str | None) -> None:
         ):
             st.rerun()  # the fragment has to beat, or to rest
         counting_button(page, page.t("lab.back"), enabled=can_go_back, key=BACK)
+        # A click on a word cuts off all behind it; the row keeps its place when it does.
+        st.button(
+            page.t("lab.restore"),
+            key="feedback.restore",
+            help=page.t("lab.restore_help"),
+            disabled=tree.n_ahead == 0 or playing,
+            on_click=_ask,
+            args=("restore",),
+            width="stretch",
+        )
         st.button(
             page.t("lab.restart"),
             key="feedback.restart",

@@ -65,6 +65,11 @@ class Tree:
         return self.current.at - self.n_prompt
 
     @property
+    def n_ahead(self) -> int:
+        """How many tokens were taken back and can be brought back."""
+        return len(self.current.tokens) - self.current.at
+
+    @property
     def full(self) -> bool:
         return self.current.at >= MAX_TOKENS
 
@@ -78,6 +83,11 @@ def back(tree: Tree, to: int | None = None) -> Tree:
     """Take back the last token, or all from the place `to` on; they stay in the branch."""
     at = tree.current.at - 1 if to is None else to
     return _put(tree, replace(tree.current, at=min(max(at, tree.n_prompt), tree.current.at)))
+
+
+def restore(tree: Tree) -> Tree:
+    """Bring back what was taken back and is still in the branch."""
+    return _put(tree, replace(tree.current, at=len(tree.current.tokens)))
 
 
 def choose(tree: Tree, number: int) -> Tree:
