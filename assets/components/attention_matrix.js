@@ -26,7 +26,9 @@ function build(host) {
   );
   for (const canvas of [bar, corner, top, left, body]) canvas.setAttribute("aria-hidden", "true");
   const notes = element("div", "note", root);
-  const state = { root, readout, axes, bar, scaleLow, scaleHigh, scroll, corner, top, left, body, notes };
+  const tip = element("div", "tip", root);
+  tip.setAttribute("aria-hidden", "true"); // the line above the matrix says the same
+  const state = { root, readout, axes, bar, scaleLow, scaleHigh, scroll, corner, top, left, body, notes, tip };
   state.cell = null;
   listen(state);
   state.stop = onResize(root, () => state.data && draw(state));
@@ -38,8 +40,14 @@ function listen(state) {
   scroll.tabIndex = 0;
   scroll.setAttribute("role", "application");
   for (const canvas of [body, left]) {
-    canvas.addEventListener("pointermove", (event) => point(state, cellAt(state, canvas, event)));
-    canvas.addEventListener("pointerleave", () => point(state, null));
+    canvas.addEventListener("pointermove", (event) => {
+      point(state, cellAt(state, canvas, event));
+      follow(state, event);
+    });
+    canvas.addEventListener("pointerleave", () => {
+      point(state, null);
+      follow(state, null);
+    });
     canvas.addEventListener("click", (event) => choose(state, cellAt(state, canvas, event)));
   }
   scroll.addEventListener("keydown", (event) => steer(state, event));
@@ -65,6 +73,21 @@ function point(state, cell) {
   state.cell = cell;
   drawBody(state);
   read(state);
+}
+
+const FROM_POINTER = 14;
+
+/** Write the value at the pointer: the line above a tall matrix is out of sight. */
+function follow({ root, tip, cell, readout }, event) {
+  tip.classList.toggle("shown", Boolean(event && cell));
+  if (!event || !cell) return;
+  tip.textContent = readout.textContent;
+  const box = root.getBoundingClientRect();
+  const x = event.clientX - box.left + FROM_POINTER;
+  // At the right edge it is on the pointer's other side, so that nothing is cut off.
+  const left = x + tip.offsetWidth > box.width ? x - tip.offsetWidth - 2 * FROM_POINTER : x;
+  tip.style.left = `${Math.max(0, left)}px`;
+  tip.style.top = `${event.clientY - box.top + FROM_POINTER}px`;
 }
 
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };

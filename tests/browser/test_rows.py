@@ -207,3 +207,17 @@ def test_english_readers_see_under_each_chinese_word_what_it_means(
     assert set(page.locator(glosses).all_text_contents()) == {""}
     page = opened(page_at, server)
     assert set(page.locator(glosses).all_text_contents()) == {""}
+
+
+def test_the_value_of_a_cell_is_written_at_the_pointer(server: Server, page_at: Open) -> None:
+    page = opened(page_at, server)
+    body, tip = page.locator("canvas.body"), page.locator(".tip")
+    expect(tip).to_be_hidden()
+    body.scroll_into_view_if_needed()
+    body.hover()
+    expect(tip).to_be_visible()
+    expect(tip).to_have_text(page.locator(".above .readout").inner_text())
+    edges = page.locator(".stMain").evaluate("main => [main.scrollWidth, main.clientWidth]")
+    assert edges[0] <= edges[1]
+    page.mouse.move(0, 0)
+    expect(tip).to_be_hidden()
