@@ -83,11 +83,12 @@ function follow({ root, tip, cell, readout }, event) {
   if (!event || !cell) return;
   tip.textContent = readout.textContent;
   const box = root.getBoundingClientRect();
-  const x = event.clientX - box.left + FROM_POINTER;
+  const zoom = box.width / root.offsetWidth || 1; // of the page, which the pointer's place has in it
+  const x = (event.clientX - box.left) / zoom + FROM_POINTER;
   // At the right edge it is on the pointer's other side, so that nothing is cut off.
-  const left = x + tip.offsetWidth > box.width ? x - tip.offsetWidth - 2 * FROM_POINTER : x;
-  tip.style.left = `${Math.max(0, left)}px`;
-  tip.style.top = `${event.clientY - box.top + FROM_POINTER}px`;
+  const turned = x + tip.offsetWidth > root.offsetWidth;
+  tip.style.left = `${Math.max(0, turned ? x - tip.offsetWidth - 2 * FROM_POINTER : x)}px`;
+  tip.style.top = `${(event.clientY - box.top) / zoom + FROM_POINTER}px`;
 }
 
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
