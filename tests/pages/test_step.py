@@ -18,6 +18,7 @@ from pages._labs.step.text import formula, weighted_sum
 from pages._labs.step.view import CODE
 from pages._ui.base.i18n import translator
 from pages._ui.base.page import Frame
+from pages._ui.session import jobs
 from pages._ui.session.reading import reading_of
 from tests.experiments.some import some
 from tests.pages_under_test import opened, reopened, shared_link, told
@@ -245,3 +246,18 @@ def test_in_english_the_sentence_is_one_that_an_english_model_reads() -> None:
     app.query_params["lang"] = "zh"
     assert app.run().text_input(key="step.text").value == simplest_pair("zh").a
     assert calm(app).selectbox(key="step.model").value == "swap"
+
+
+@pytest.mark.usefixtures("own_workers")
+def test_a_training_of_the_page_is_paused_resumed_and_stopped() -> None:
+    app = calm(opened("step").button(key="step.relations.train").click().run())
+    (run,) = jobs.manager().runs(app.session_state["owi.session_id"])
+    calm(app.button(key=f"step.pause.{run.id}").click().run())
+    assert run.wait("paused", seconds=60) == "paused"
+    calm(app.run())
+    assert app.button(key=f"step.stop.{run.id}")
+    calm(app.button(key=f"step.resume.{run.id}").click().run())
+    assert run.wait("running", seconds=60) == "running"
+    calm(app.run().button(key=f"step.stop.{run.id}").click().run())
+    assert run.wait("stopped", seconds=60) == "stopped"
+    assert not [b for b in calm(app.run()).button if str(b.key).startswith("step.stop")]

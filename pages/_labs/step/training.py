@@ -17,7 +17,7 @@ from pages._ui.base.i18n import error_text
 from pages._ui.base.page import Frame
 from pages._ui.draw.components import LossSoFar, live_run
 from pages._ui.draw.forms import segments
-from pages._ui.draw.run_panel import R, result_of, runs_of, uniform_nats
+from pages._ui.draw.run_panel import R, progress_text, result_of, runs_of, uniform_nats
 from pages._ui.draw.run_settings import say_settings
 from pages._ui.session.jobs import session_jobs
 from pages._ui.session.state import kept_value
@@ -92,17 +92,35 @@ def _own_runs(experiment: str) -> list[Run]:
 
 def _progress(page: Frame, run: Run, waiting: int) -> None:
     done = run.latest(StepDone)
-    if done is None:
-        st.progress(0.0, page.t("training.waiting"))
-        return
-    values = {"step": done.step, "steps": done.steps, "left": f"{done.seconds_left:.0f}"}
     more = page.t("training.more", count=waiting - 1) if waiting > 1 else ""
-    st.progress(done.step / done.steps, page.t("training.step", **values) + more)
+    st.progress(done.step / done.steps if done else 0.0, progress_text(page, run) + more)
+    _controls(page, run)
+    if done is None:
+        return
     evaluated = metric(run.evaluated, "accuracy_heldout")
     uniform = uniform_nats(run)
     curve = LossSoFar(thinned(run.losses), done.steps, evaluated, uniform_nats=uniform)
     live_run(page, curve, key=f"step.live.{run.id}")
-    st.button(page.t("training.stop"), key=f"step.stop.{run.id}", on_click=run.stop)
+
+
+def _controls(page: Frame, run: Run) -> None:
+    """Offer to pause a run or to go on with it, and to stop it."""
+    paused = run.state == "paused"
+    name = "resume" if paused else "pause"
+    act: Callable[..., Any] = run.resume if paused else run.pause
+    # Who shares a run with others may leave it, but not hold it up for them.
+    may_act = paused or (run.state in ("queued", "running") and run.others == 0)
+    with st.container(horizontal=True, width=320):
+        st.button(
+            page.t(f"button.{name}"),
+            key=f"step.{name}.{run.id}",
+            disabled=not may_act,
+            on_click=act,
+            width="stretch",
+        )
+        st.button(
+            page.t("button.stop"), key=f"step.stop.{run.id}", on_click=run.stop, width="stretch"
+        )
 
 
 def _failure(page: Frame, run: Run) -> None:
