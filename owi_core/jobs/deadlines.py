@@ -30,6 +30,11 @@ class Deadlines:
         with self._changed:
             self._due.pop(key, None)
 
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether an action waits under this key."""
+        with self._changed:
+            return key in self._due
+
     def close(self) -> None:
         """Forget everything and end the thread."""
         with self._changed:

@@ -112,7 +112,7 @@ class JobManager:
         """Let another session hold the runs of a session as well; return its holds on them."""
         with self._changed:
             self.touch(by)
-            for run in self._sessions.runs(session):
+            for run in self._sessions.join(session):
                 run.task.watchers.add(by)
                 self._sessions.add(Run(self, run.task, by, run.shared))
             return self._sessions.runs(by)
@@ -120,7 +120,7 @@ class JobManager:
     def pause(self, task: Task) -> bool:
         """Save a run and free its slot; False if others watch it or it is not under way."""
         with self._changed:
-            if len(task.watchers) > 1 or task.state not in ("queued", "running"):
+            if len(self._watching(task)) > 1 or task.state not in ("queued", "running"):
                 return False
             if task.state == "running" and task.begun:
                 self._set(task, "pausing")
@@ -147,11 +147,16 @@ class JobManager:
             if task.state in ENDED:
                 return False
             task.watchers.discard(session)
-            if task.watchers:
+            if self._watching(task):
                 return True
             task.watchers.add(session)
             self._end(task)
             return False
+
+    def others(self, task: Task, session: str) -> int:
+        """Return how many other sessions watch a task; a reader's own lost session is none."""
+        with self._changed:
+            return len(self._watching(task) - {session})
 
     def queue_position(self, task: Task) -> int:
         """Return 1 for the next task, 0 for one that does not wait."""
@@ -269,6 +274,9 @@ class JobManager:
             for run in self._sessions.runs(session):
                 if run.under_way:
                     run.stop()
+
+    def _watching(self, task: Task) -> set[str]:
+        return {each for each in task.watchers if not self._sessions.is_succeeded(each)}
 
     def _unwatch(self, run: Run) -> None:
         """Let a session's run go; a task without watchers goes too, unless others may share it."""

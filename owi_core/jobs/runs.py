@@ -21,6 +21,7 @@ class Manager(Protocol):
 
     def runs(self, session: str) -> list["Run"]: ...
 
+    def others(self, task: Task, session: str) -> int: ...
     def queue_position(self, task: Task) -> int: ...
 
     def wait(self, condition: Callable[[], bool], seconds: float) -> bool: ...
@@ -68,7 +69,7 @@ class Run:
     @property
     def others(self) -> int:
         """How many other sessions watch the same task."""
-        return len(self.task.watchers - {self.session})
+        return self._manager.others(self.task, self.session)
 
     @property
     def held(self) -> bool:

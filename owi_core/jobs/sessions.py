@@ -21,10 +21,22 @@ class Sessions:
     def __init__(self, root: Path, limits: Limits, deadlines: Deadlines) -> None:
         self._root, self._limits, self._deadlines = root, limits, deadlines
         self._runs: defaultdict[str, list[Run]] = defaultdict(list)
+        self._joined: set[str] = set()  # sessions whose runs another session holds as well
 
     def runs(self, session: str) -> list[Run]:
         """Return what a session has started or shared, oldest first."""
         return list(self._runs.get(session, ()))
+
+    def join(self, session: str) -> list[Run]:
+        """Return the runs of a session for another one, which holds them as well from now on."""
+        self._joined.add(session)
+        return self.runs(session)
+
+    def is_succeeded(self, session: str) -> bool:
+        """Whether the session's connection is gone and another session has joined its runs."""
+        # After a reload the old connection counts as present until its grace time is over, but the
+        # reader is the same: to that reader nobody else is watching.
+        return session in self._joined and ("end", session) in self._deadlines
 
     def add(self, run: Run) -> None:
         self._runs[run.session].append(run)
@@ -47,6 +59,7 @@ class Sessions:
     def remove(self, session: str) -> list[Run]:
         """Forget a session and delete its folder; return the runs that it held."""
         shutil.rmtree(self._folder(session), ignore_errors=True)
+        self._joined.discard(session)
         return self._runs.pop(session, [])
 
     def folder(self, session: str) -> Path:

@@ -271,6 +271,19 @@ def test_stop_leaves_a_run_that_others_watch(make: Make, gate: Path) -> None:
     assert second.wait() == "stopped"
 
 
+def test_after_a_reload_the_reader_alone_is_watching(make: Make, gate: Path) -> None:
+    manager = make()
+    at_gate(manager, gate, steps=3)
+    (again,) = manager.join("a", "reloaded")
+    assert again.others == 1  # a copied tab: both are there
+    manager.leave("a")
+    assert again.others == 0
+    assert again.pause()
+    assert again.wait("paused") == "paused"
+    again.stop()
+    assert again.state == "stopped"
+
+
 def test_private_run_is_never_shared_with_another_session(make: Make) -> None:
     manager = make()
     mine = manager.submit("fake", {}, "a", private=True)
