@@ -99,8 +99,10 @@ class InfluenceRecord:
                 np.array(values["reach"], dtype=np.bool_),
             )
             fits = record._shape_errors() == 0
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError("record_unreadable", reason=type(error).__name__) from error
+        except KeyError as error:  # the field that is missing; "KeyError" helps no reader
+            raise ModelFileError("record_unreadable", reason=f"{error.args[0]} ?") from error
+        except (TypeError, ValueError) as error:  # words where numbers belong, or rows of two sizes
+            raise ModelFileError("record_unreadable", reason="shapes") from error
         if not fits:
             raise ModelFileError("record_unreadable", reason="shapes")
         return record

@@ -154,6 +154,15 @@ def test_a_record_that_does_not_fit_is_refused() -> None:
             InfluenceRecord.from_dict(values | change)
 
 
+def test_a_refused_record_names_what_is_wrong_and_no_class_of_python() -> None:
+    values = record("rnn").to_dict()
+    without = {name: value for name, value in values.items() if name != "reach"}
+    with refused("record_unreadable", ModelFileError, reason="reach ?"):
+        InfluenceRecord.from_dict(without)
+    with refused("record_unreadable", ModelFileError, reason="shapes"):
+        InfluenceRecord.from_dict(values | {"influence": "?"})
+
+
 def test_a_sentence_of_one_token_or_too_many_is_refused() -> None:
     with refused("sentence_of_one_token", TextError, tokens=1):
         influence(model("rnn"), some_ids(1))
