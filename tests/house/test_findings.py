@@ -16,11 +16,22 @@ from tests.house.source import ROOT
 
 # Of these sections every sentence says what was found; the others are labels and explanations.
 SECTIONS = {
-    "answer", "cell", "change", "finding", "gaze", "moved", "route", "shape", "textbook", "verdict",
-    "way",
+    "answer", "cell", "change", "finding", "gaze", "measured", "moved", "route", "shape",
+    "textbook", "verdict", "way",
 }  # fmt: skip
 # What is formatted by the code before it reaches the sentence.
-NUMBERS = ("change", "everywhere", "gap", "error", "drift", "fast_ms", "slow_ms", "single", "tied")
+NUMBERS = (
+    "change",
+    "everywhere",
+    "gap",
+    "error",
+    "drift",
+    "fast_ms",
+    "slow_ms",
+    "number",
+    "single",
+    "tied",
+)
 # Findings that show no number, each with the measured value that decides it.
 DECIDED_BY = {
     "connections.moved.not_at_all": "the relative change of the two maps is exactly 0",
@@ -60,8 +71,7 @@ _FORMATTED = re.compile(r"\{\w+:[^}]*[fgde%]\}")
 def sentences(lang: str) -> Iterator[tuple[str, str]]:
     """Every sentence of a language with its full name, `catalog.section.key`."""
     for name in catalog_names(lang):
-        if name not in ("errors", "lessons"):
-            yield from ((f"{name}.{key}", text) for key, text in catalog(lang, name).items())
+        yield from ((f"{name}.{key}", text) for key, text in catalog(lang, name).items())
 
 
 def shows_a_number(text: str) -> bool:
