@@ -96,6 +96,35 @@ def test_every_module_that_a_command_starts_exists(path: Path) -> None:
         assert place.with_suffix(".py").is_file() or (place / "__main__.py").is_file(), name
 
 
+def reading_order() -> list[tuple[str, str]]:
+    """Return what docs/source.md points to, row by row: a file and a name in it."""
+    rows = re.findall(
+        r"^\| [^|]+ \| `([^`|]+)` \| ([^|]+) \|",
+        (ROOT / "docs/source.md").read_text("utf-8"),
+        re.MULTILINE,
+    )
+    return [(file, name) for file, names in rows for name in re.findall(r"`([^`]+)`", names)]
+
+
+@pytest.mark.parametrize(("file", "name"), reading_order())
+def test_every_name_in_the_reading_order_exists(file: str, name: str) -> None:
+    body: list[ast.stmt] = ast.parse((ROOT / file).read_text("utf-8")).body
+    for part in name.split("."):  # a method is looked for inside its class
+        named = [
+            n for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name == part
+        ]
+        assert named, f"{file} has no {part}"
+        body = named[0].body
+
+
+def test_the_reading_order_has_a_name_for_every_row() -> None:
+    text = (ROOT / "docs/source.md").read_text("utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("|") and ".py`" in line]
+    files = [re.findall(r"`([^`]+\.py)`", line)[0] for line in rows]
+    assert rows
+    assert set(files) == {file for file, _ in reading_order()}
+
+
 def test_every_document_is_reached_from_the_readme() -> None:
     known, waiting = set(), [ROOT / "README.md"]
     while waiting:
