@@ -97,6 +97,14 @@ def test_steps_are_counted_through_and_every_model_is_watched(everything: list[E
     assert {f"{kind}.train_loss_nats" for kind in KINDS} <= seen
 
 
+def test_one_race_has_one_ln_v_and_several_have_none(everything: list[Event]) -> None:
+    one, several = next(connections.run(small(part="recall"))), everything[0]
+    assert isinstance(one, Started)
+    assert isinstance(several, Started)
+    assert one.uniform_nats == math.log(tasks.RECALL_VOCABULARY)
+    assert several.uniform_nats is None
+
+
 def test_all_models_are_about_as_large(everything: list[Event]) -> None:
     params = Params()
     for vocabulary in (recall.RECALL_VOCABULARY, recall.N_SYMBOLS):

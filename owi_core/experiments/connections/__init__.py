@@ -4,9 +4,11 @@ Parts: maps (influence in freshly drawn models, for any two sentences), recall (
 over a distance), data (trained: a rule of two neighbours, from few to many sentences), time.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from owi_core import peers
 from owi_core.events import Control, Evaluated, Event, Finished, Started
@@ -43,10 +45,13 @@ def run(
     races = prepare(params)
     if resume and folder is not None:
         load_races(races, folder)
-    n_params = races[0].trainers["transformer"].model.n_params if races else 0  # type: ignore[attr-defined]
+    model: Any = races[0].trainers["transformer"].model if races else None
+    n_params = model.n_params if races else 0
+    # Several races have several vocabularies, and so no ln V of the run.
+    uniform = math.log(model.lm_head.out_features) if len(races) == 1 else None
     # Progress is a share of steps, so there must be one at least.
     steps = sum(race.steps for race in races) or 1  # a part that only measures is one step
-    yield Started(NAME, asdict(params), recipe(NAME, params), steps, n_params)
+    yield Started(NAME, asdict(params), recipe(NAME, params), steps, n_params, [], uniform)
     yield from run_races(races, folder, control or Control())
     if not all(race.finished for race in races):
         return

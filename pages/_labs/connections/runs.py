@@ -22,7 +22,7 @@ from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.code import experiment_code, show_code
 from pages._ui.draw.components import Colour, LossSoFar, live_run
-from pages._ui.draw.run_panel import latest_run, result_of, run_lab
+from pages._ui.draw.run_panel import latest_run, result_of, run_lab, uniform_nats
 
 IDENTITY: Mapping[str, Colour] = {"transformer": "A", "cnn": "B"}
 LINE_COLOURS: Mapping[str, lines.Colour] = {"transformer": "a", "cnn": "b"}
@@ -122,6 +122,7 @@ def _live(page: Frame, run: Run) -> None:
                     metric(run.evaluated, f"{kind}.train_loss_nats"),
                     done.steps,
                     metric(run.evaluated, f"{kind}.{share}"),
+                    uniform_nats=uniform_nats(run),
                 )
                 colour = IDENTITY.get(kind, "A")
                 live_run(page, curve, colour=colour, key=f"connections.live.{kind}.{run.id}")
