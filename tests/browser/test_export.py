@@ -59,7 +59,7 @@ def offline(browser: Browser, file: Path, selector: str) -> Page:
 def test_figure_goes_home_as_picture_numbers_and_page(
     server: Server, page_at: Open, chromium: Browser, tmp_path: Path
 ) -> None:
-    page = settled(page_at(f"{server.url}/rows", Look(theme="dark")))
+    page = settled(page_at(f"{server.url}/rows?pair=nouns", Look(theme="dark")))
     page.wait_for_selector(SVG_IN_PAGE)
     open_exports(page, "rows-difference")
 
