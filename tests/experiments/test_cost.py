@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from owi_core import masks, peers
-from owi_core.corpora.recall import N_KEYS
+from owi_core.corpora.recall import N_KEYS, RECALL_VOCABULARY
 from owi_core.events import Control, Diverged, Evaluated, Finished, Paused, Started, Stopped
 from owi_core.experiments import cost
 from owi_core.experiments._kit.params import command
@@ -32,7 +32,7 @@ from owi_core.masks import Reach
 from owi_core.peers import Plan
 from owi_core.probes.memory import peak_bytes
 from tests.experiments.some import some
-from tests.tiny import global_generator_untouched, refused, rng, some_ids, tiny_model
+from tests.tiny import global_generator_untouched, refused, rng, some_ids, tiny_model, word_bundle
 
 SMALL: dict[str, dict[str, Any]] = {
     "time": {"length": 40, "window": 5, "d_model": 8, "n_layer": 1},
@@ -66,6 +66,22 @@ def test_each_part_ends_in_plain_numbers_and_a_verdict(part, results):
     line = json.loads(json.dumps(finished.result))
     assert cost.RESULTS[part].from_dict(line).to_dict() == line
     assert set(finished.verdict) == {"code", "passed", "values"}
+
+
+@pytest.mark.parametrize(
+    ("part", "size"),
+    [
+        ("outside", RECALL_VOCABULARY),
+        ("scale", RECALL_VOCABULARY),
+        ("depth", word_bundle(family=depth.FAMILY).tokenizer.vocab_size),
+        ("time", None),
+        ("ranges", None),
+    ],
+)
+def test_a_part_that_trains_says_ln_v(part: str, size: int | None) -> None:
+    started = next(cost.run(small(part)))
+    assert isinstance(started, Started)
+    assert started.uniform_nats == (None if size is None else math.log(size))
 
 
 @pytest.mark.parametrize("part", list(cost.PARTS))

@@ -4,6 +4,7 @@ A run measures one part, unit by unit; a paused run keeps the units that were do
 """
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from owi_core.corpora.recall import RECALL_VOCABULARY
 from owi_core.errors import SettingError
 from owi_core.events import Control, Evaluated, Event, Finished, Started
 from owi_core.experiments._kit.ending import early_end
@@ -85,7 +87,8 @@ def run(
     units = part.units(params)
     # A time that was taken before a pause stays as good as a new one.
     done: dict[str, Any] = _kept(folder) if resume else {}
-    yield Started(NAME, asdict(params), recipe(NAME, params), len(units), 0)
+    uniform = _uniform_nats(params.part)
+    yield Started(NAME, asdict(params), recipe(NAME, params), len(units), 0, [], uniform)
     for number, unit in enumerate(units, start=1):
         # Measured before the pause; its numbers were kept.
         if unit.name not in done:
@@ -105,6 +108,14 @@ def run(
 
 def _keep(folder: Path, done: dict[str, Any]) -> None:
     (folder / _STATE).write_text(json.dumps(done), encoding="utf-8")
+
+
+def _uniform_nats(part: str) -> float | None:
+    """Return ln V of the tokens that a part trains on; None for a part that only measures."""
+    # Outside and scale train on the same recall, depth on sentences.
+    sizes = {"outside": RECALL_VOCABULARY, "scale": RECALL_VOCABULARY}
+    size = depth.vocab_size() if part == "depth" else sizes.get(part)
+    return None if size is None else math.log(size)
 
 
 def _kept(folder: Path | None) -> dict[str, Any]:

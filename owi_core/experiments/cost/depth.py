@@ -7,12 +7,14 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from owi_core.corpora import pronoun_corpus
 from owi_core.events import Control, Diverged, Event, Number, StepDone
 from owi_core.experiments import pronoun
 from owi_core.experiments._kit.results import Verdict
 from owi_core.experiments.cost.recall import Settings, of_all
 from owi_core.experiments.cost.unit import Interrupted, Measure, Unit, look_up
 from owi_core.experiments.cost.unit import Result as PartResult
+from owi_core.tokenizer import WordTokenizer
 
 LAYERS, HEADS = (1, 2), (1, 2, 4, 8)
 GRID = tuple((layers, heads) for layers in LAYERS for heads in HEADS)
@@ -86,6 +88,13 @@ def verdict(result: Result) -> Verdict:
     least = next((h for h, a in zip(HEADS, two, strict=True) if a >= LEARNED), None)
     values = {"one_layer": max(one), "two_layers": max(two), "least_heads": least or HEADS[-1]}
     return Verdict(code, code in ("depth_and_one_head", "depth_and_heads"), values)
+
+
+def vocab_size() -> int:
+    """Return how many tokens the sentences of the depth experiment are made of."""
+    # The words are those of the family, however few sentences are drawn.
+    corpus = pronoun_corpus(FAMILY, 0, 1, 1)
+    return WordTokenizer(corpus.words, pronoun.N_SPARE, corpus.classes).vocab_size
 
 
 def _measure(place: int, params: Settings) -> Measure:

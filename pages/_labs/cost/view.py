@@ -19,6 +19,7 @@ from owi_core.experiments.cost.scale import Rows
 from owi_core.experiments.cost.time import Result as TimeResult
 from owi_core.figures import (
     Bar,
+    Level,
     Line,
     Scale,
     Timed,
@@ -32,7 +33,7 @@ from owi_core.jobs.tasks import ENDED
 from pages._ui.base.page import Frame
 from pages._ui.draw.charts import chart
 from pages._ui.draw.forms import segments
-from pages._ui.draw.run_panel import loss
+from pages._ui.draw.run_panel import loss, uniform_nats
 from pages._ui.session.state import renew
 
 MEBIBYTE = 2**20
@@ -171,7 +172,9 @@ def scale(page: Frame, run: Run, result: ScaleResult) -> None:
     losses = [result.scaled.losses, result.unscaled.losses]
     x, y = Scale(page.t("scale.step")), Scale(page.t("scale.loss"), hover_format=".3f")
     lines = _pair(names, [list(enumerate(loss, start=1)) for loss in losses])
-    figure = line_chart(lines, x, y, height=280, theme=page.theme)
+    uniform = uniform_nats(run)
+    levels = [] if uniform is None else [Level(page.t("scale.uniform"), uniform)]
+    figure = line_chart(lines, x, y, levels=levels, height=280, theme=page.theme)
     chart(page, figure, key=f"cost.scale.loss.{run.id}")
     right = {"scaled": result.scaled.accuracy, "unscaled": result.unscaled.accuracy}
     st.markdown(page.t.markdown("scale.accuracy", **right))
