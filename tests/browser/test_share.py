@@ -103,7 +103,11 @@ def on_train(page: Page) -> None:
         fill(page, f"train-swap-{name}", value)
     page.get_by_text("▶ 开始训练").click()
     expect(page.locator(".st-key-train-layer")).to_be_visible(timeout=150_000)
-    page.locator(".st-key-train-layer").get_by_text("1", exact=True).click()
+    # The place is below what a finished run brings: it moves until all of that is there.
+    expect(page.get_by_text("没有学会").first).to_be_visible()
+    settled(page).locator(".st-key-train-layer").get_by_text("1", exact=True).click()
+    layer = page.locator(".st-key-train-layer").get_by_role("radio", name="1")
+    expect(layer).to_be_checked()
 
 
 def on_masking(page: Page) -> None:
