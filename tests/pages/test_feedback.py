@@ -355,3 +355,8 @@ def test_what_was_cut_off_is_brought_back() -> None:
 def test_the_page_begins_with_a_draw_that_is_likely() -> None:
     app = press(opened("feedback"), "step")
     assert (tree_of(app).current.tokens[-1].probability or 0.0) > 0.5
+
+
+def test_single_characters_get_no_meaning_that_only_a_word_has() -> None:
+    app = opened("feedback", lang="en")
+    assert component_data(app, "feedback.words")["gloss"] is None
